@@ -1,0 +1,56 @@
+# `make` alone prints what there is. Everything else works from a fresh clone: it needs Python 3.11 or later, nothing more.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+# What the environment was made from. While this is what stands in .venv/made-from, there is nothing to install.
+MADE_FROM = $(CURDIR) $(shell cat requirements-dev.lock pyproject.toml | cksum)
+COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url \
+	--no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fix lock migration venv
+
+help: ## print this
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+run: venv ## everything from nothing: packages, PostgreSQL, a sample source, first ticks; then serves
+	@exec $(BIN)/wakebell dev
+
+test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
+	@$(BIN)/python -m pytest -n 2 -rs
+
+check: venv ## format, lint, types, import contracts: all that needs no database
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: venv ## format, and repair what the linter can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: venv ## choose the newest allowed packages, and write both lock files
+	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
+	$(COMPILE) --upgrade --extra dev --extra embedded --constraint requirements.lock \
+		--output-file requirements-dev.lock pyproject.toml
+
+migration: venv ## M="expand: add jobs.note": an empty migration of that name
+	@case "$(M)" in "expand: "?* | "contract: "?*) ;; \
+		*) echo 'Say what it does: make migration M="expand: ..." or M="contract: ...".' >&2; exit 1 ;; esac
+	@$(BIN)/python -c 'import sys; from app.stores.migrations import new_version; print(new_version(sys.argv[1]))' "$(M)"
+
+# A chosen PYTHON that the environment was not made with makes it anew, and so does a folder that has moved.
+venv:
+	@if [ "$$(cat .venv/made-from 2>/dev/null)" = "$(MADE_FROM)" ] && [ -x $(BIN)/python ] && \
+		{ [ "$(origin PYTHON)" = file ] || [ "$$($(BIN)/python --version)" = "$$($(PYTHON) --version 2>&1)" ]; }; \
+		then exit 0; fi; \
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Wakebell needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1):" \
+			"name another one with make PYTHON=python3.12 $(or $(firstword $(MAKECMDGOALS)),run)." >&2; exit 1; fi; \
+	set -e; \
+	echo "Making .venv with $$($(PYTHON) --version); the first time takes about a minute."; \
+	$(PYTHON) -m venv --clear .venv; \
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements-dev.lock; \
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	echo "$(MADE_FROM)" > .venv/made-from

@@ -1,0 +1,1 @@
+"""Doors: one file each."""

@@ -1,0 +1,121 @@
+"""LINE, by push messages of the Messaging API.
+
+Source: developers.line.biz/en/reference/messaging-api and .../docs/messaging-api/retrying-api-request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, HttpUrl, SecretStr
+
+from app.clients.http import failure_of, post
+from app.domain import digests, textcut
+from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
+from app.domain.messages import Body, Digest, Message, Receipt
+
+if TYPE_CHECKING:
+    import httpx
+
+REPEATABLE_FOR: timedelta | None = timedelta(hours=24)
+"""How long LINE knows a retry key; after that the same key sends again."""
+
+TEXT_LIMIT = 5000
+"""UTF-16 code units in one text object."""
+
+OBJECTS_A_PUSH = 5
+"""A push of five costs as much of the month's messages as one of one. Five full texts are under 100 kB of the 2 MB
+that a body may have."""
+
+MONTHLY_LIMIT_WAIT = timedelta(hours=1)
+"""The same words also come while another delivery has messages reserved, so that waiting for the new month is wrong."""
+
+ADVICE_BY_STATUS = {
+    400: "the recipient's `to` must be the id of a user who is a friend of this bot, or of a group or room it is in",
+    401: "the channel access token is wrong or expired: issue a new one in the LINE Developers console, "
+    "tab Messaging API",
+    403: "the channel may not send push messages: look at its plan and permissions in the LINE Developers console",
+    404: "there is no Messaging API at this address: check the channel's `base_url`",
+}
+REDIRECT_ADVICE = "redirects are not followed: check the channel's `base_url`"
+
+
+def _access_token(value: SecretStr) -> SecretStr:
+    token = value.get_secret_value().strip()
+    if not token:
+        raise ValueError("the channel access token is empty")
+    if re.fullmatch("[A-Za-z0-9]{43}", token):
+        raise ValueError(
+            "this looks like a token of LINE Notify, which ended on 31 March 2025: "
+            "use the channel access token of a Messaging API channel"
+        )
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError("the channel access token holds characters that no token has: copy it again")
+    return SecretStr(token)
+
+
+def _not_line_notify(url: HttpUrl) -> HttpUrl:
+    if url.host == "notify-api.line.me":
+        raise ValueError("LINE Notify ended on 31 March 2025: leave `base_url` out to use the Messaging API")
+    return url
+
+
+class Options(BaseModel):
+    """`[channels.x] kind = "line"`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    token: Annotated[SecretStr, AfterValidator(_access_token)]
+    base_url: Annotated[HttpUrl, AfterValidator(_not_line_notify)] = HttpUrl("https://api.line.me")
+
+
+def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - as every channel
+    """Texts as full as LINE takes them, five to a push: what counts against the month is the push."""
+    texts = digests.lay_out(digest, limit=TEXT_LIMIT, length=textcut.utf16_units)
+    return [_push(digest.to, texts[start : start + OBJECTS_A_PUSH]) for start in range(0, len(texts), OBJECTS_A_PUSH)]
+
+
+async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:
+    """Push the frozen bytes under the message's retry key. A 409 says that an earlier try had arrived."""
+    response = await post(
+        http,
+        f"{str(options.base_url).rstrip('/')}/v2/bot/message/push",
+        content=message.body.encode(),
+        headers={
+            "Authorization": f"Bearer {options.token.get_secret_value()}",
+            "Content-Type": "application/json",
+            "X-Line-Retry-Key": str(message.retry_key),
+        },
+    )
+    if response.is_success:
+        return Receipt(provider_id=response.headers.get("x-line-request-id"))
+    if response.status_code == HTTPStatus.CONFLICT:
+        return Receipt(provider_id=response.headers.get("x-line-accepted-request-id"), repeated=True)
+    raise _failure(response)
+
+
+def _push(to: str, texts: list[str]) -> Body:
+    objects = [{"type": "text", "text": text} for text in texts]
+    return Body(
+        body=json.dumps({"to": to, "messages": objects}, ensure_ascii=False, separators=(",", ":")),
+        text="\n\n".join(texts),
+    )
+
+
+def _failure(response: httpx.Response) -> Failure:
+    """LINE's answer as ours, with what to do about it."""
+    failure = failure_of(response)
+    if isinstance(failure, TemporaryFailure):
+        if "monthly limit" in response.text.lower():
+            return TemporaryFailure(
+                f"this month's messages of the LINE channel are used up ({failure}): "
+                "wait for the next month or change the plan in the LINE Official Account Manager",
+                retry_after=MONTHLY_LIMIT_WAIT,
+            )
+        return failure
+    advice = REDIRECT_ADVICE if response.has_redirect_location else ADVICE_BY_STATUS.get(response.status_code)
+    return PermanentFailure(f"{failure}; {advice}") if advice else failure

@@ -1,0 +1,61 @@
+"""Every problem at once: configuration, secrets, handlers, database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app import main, settings
+from app.domain.errors import ConfigError, ServiceError
+from app.stores.database import connect
+from app.stores.schema import schema_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a check found."""
+
+    lines: list[str]
+    """What is configured, for people."""
+
+    problems: list[str]
+    """One sentence each: where, what, what to change."""
+
+
+async def run(environ: Mapping[str, str]) -> Found:
+    """Look at everything that a start and a tick need; change and send nothing."""
+    problems: list[str] = []
+    lines: list[str] = []
+    try:
+        configured = settings.load(environ, need={"CRON_SECRET"})
+        lines += _described(configured)
+        main.build(configured)
+    except ConfigError as error:
+        problems += error.problems
+    problems += [found for found in await _database_problems(environ) if found not in problems]
+    return Found(lines=lines if problems else [*lines, "everything is in order"], problems=problems)
+
+
+async def _database_problems(environ: Mapping[str, str]) -> list[str]:
+    try:
+        database = connect(settings.load_database(environ).url or "")
+        async with database.held():
+            state = await schema_state(database)
+    except ConfigError as error:
+        return error.problems
+    except ServiceError as error:
+        return [f"DATABASE_URL: {error}"]
+    return [f"the database's schema is {state}; run `wakebell migrate`"] if state in {"missing", "behind"} else []
+
+
+def _described(configured: Settings) -> list[str]:
+    lines = [f"source {s.name}: {s.kind}, every {s.every.total_seconds() / 60:g} minutes" for s in configured.sources.values()]
+    lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
+    lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
+    lines += [f"subscription {s.name}: to {', '.join(s.to)}" for s in configured.subscriptions]
+    return lines

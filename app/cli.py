@@ -1,0 +1,181 @@
+"""The `wakebell` command."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from app import __version__, logs, settings
+from app.domain.errors import ConfigError, ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from app.context import Service
+    from app.settings import Settings
+
+# Everything else is imported by the command that needs it: `wakebell --help` is to come at once.
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit status 0, or 1 when it failed: then one sentence for each problem is on stderr."""
+    args = _parser().parse_args(argv)
+    try:
+        command: Callable[[argparse.Namespace], int] = args.run
+        return command(args)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+    except ServiceError as error:
+        print(f"wakebell: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="wakebell", description="One bounded batch of work each time somebody rings.")
+    parser.add_argument("--version", action="version", version=f"wakebell {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        added: argparse.ArgumentParser = commands.add_parser(name, help=about, description=about)
+        added.set_defaults(run=run)
+        return added
+
+    command("serve", _serve, "Answer HTTP until told to stop.")
+    command("dev", _dev, "Embedded PostgreSQL, a sample source, two first ticks; then serve.")
+    tick = command("tick", _tick, "Run one batch without HTTP. Exit status 1 when it failed.")
+    tick.add_argument("--budget", type=_between(1, 300), metavar="S", help="seconds, 1 to 300")
+    tick.add_argument("--max-jobs", type=_between(1, 1000), metavar="N", help="jobs of your own types, 1 to 1000")
+    migrate = command("migrate", _migrate, "Bring the database's schema up to this release.")
+    check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
+    for printing in (tick, migrate, check):
+        printing.add_argument("--json", action="store_true", help="print data as JSON")
+    return parser
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}")
+        return int(text)
+
+    return number
+
+
+def _serve(_: argparse.Namespace) -> int:
+    with _configured(need={"CRON_SECRET"}) as configured:
+        from app import main as service_main  # noqa: PLC0415
+        from app.server import Server, bind  # noqa: PLC0415
+
+        service = service_main.build(configured)
+        listening = bind(configured.environment.host, configured.environment.port)
+        Server(service_main.create_app(service), service.stopping).run(sockets=[listening])
+    return 0
+
+
+def _dev(_: argparse.Namespace) -> int:
+    from app.dev import session  # noqa: PLC0415
+
+    asyncio.run(session.run())
+    return 0
+
+
+def _tick(args: argparse.Namespace) -> int:
+    with _configured() as configured:
+        from app import main as service_main  # noqa: PLC0415
+
+        service = service_main.build(configured)
+        summary = asyncio.run(_rung(service, args))
+    print(json.dumps(summary) if args.json else _told(summary))
+    return 1 if summary["status"] == "failed" else 0
+
+
+async def _rung(service: Service, args: argparse.Namespace) -> dict[str, Any]:
+    from app import tick  # noqa: PLC0415
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, service.stopping.request)
+    bounds = service.settings.tick
+    return await tick.run(
+        service,
+        budget=timedelta(seconds=args.budget) if args.budget else bounds.budget,
+        max_jobs=args.max_jobs or bounds.max_jobs,
+        trigger="cli",
+    )
+
+
+def _told(summary: Mapping[str, Any]) -> str:
+    """The summary in lines: the counters that are not zero."""
+    lines = [f"tick {summary['tick']} {summary['status']} in {summary['duration_ms']} ms"]
+    for section, counters in summary.items():
+        if isinstance(counters, dict) and any(counters.values()):
+            told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counters.items() if count)
+            lines.append(f"  {section}: {told}")
+    return "\n".join([*lines, *(f"  {error}" for error in summary["errors"])])
+
+
+def _migrate(args: argparse.Namespace) -> int:
+    with _database() as environ:
+        from app.stores.migrations import migrate  # noqa: PLC0415
+
+        address = settings.load_database(environ)
+        name = "MIGRATION_DATABASE_URL" if address.migration_url else "DATABASE_URL"
+        migrated = asyncio.run(migrate(address.migration_url or address.url or "", name=name))
+    if args.json:
+        print(json.dumps({"before": migrated.before, "after": migrated.after}))
+    elif migrated.before == migrated.after:
+        print(f"the schema is at {migrated.after} already")
+    else:
+        print(f"the schema went from {migrated.before or 'nothing'} to {migrated.after}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    from app import check  # noqa: PLC0415
+
+    with _database() as environ:
+        found = asyncio.run(check.run(environ))
+    if args.json:
+        print(json.dumps({"problems": found.problems, "found": found.lines}))
+    else:
+        print("\n".join(found.lines))
+        for problem in found.problems:
+            print(problem, file=sys.stderr)
+    return 1 if found.problems else 0
+
+
+@contextmanager
+def _configured(*, need: set[str] | None = None) -> Iterator[Settings]:
+    """The whole configuration, and logs as it wants them."""
+    with _database() as environ:
+        configured = settings.load(environ, need=need or set())
+        logs.configure(style=configured.environment.log_format, level=configured.environment.log_level)
+        yield configured
+
+
+@contextmanager
+def _database() -> Iterator[Mapping[str, str]]:
+    """The environment with a DATABASE_URL in it: where none is set, the embedded PostgreSQL's, for as long as needed."""
+    environ = settings.from_process()
+    if settings.load_database(environ).url is not None:
+        yield environ
+        return
+    from app.dev import postgres  # noqa: PLC0415
+
+    server = postgres.start()
+    try:
+        yield {**environ, "DATABASE_URL": server.url}
+    finally:
+        if server.started:
+            server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

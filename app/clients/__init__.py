@@ -1,0 +1,1 @@
+"""Other people's HTTP APIs; their errors become ours, here only."""

@@ -1,0 +1,78 @@
+"""One place where httpx's errors and other people's answers become our failures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from app.domain.errors import Failure, PermanentFailure, TemporaryFailure, Unanswered
+
+TIMEOUT = httpx.Timeout(20, connect=10)
+"""Seconds. Every send and every fetch is over by then (each also has a limit on its whole)."""
+
+TOLD_LENGTH = 200
+"""Characters of a provider's answer that are worth showing."""
+
+RETRY_STATUSES = frozenset({408, 425, 429})
+
+
+async def post(http: httpx.AsyncClient, url: str, *, content: bytes, headers: dict[str, str]) -> httpx.Response:
+    """The answer, whatever its status; redirects are not followed.
+
+    Raises:
+        TemporaryFailure: the other side was not reached.
+        Unanswered: the request left and no answer came; whether the other side has acted is not known.
+        PermanentFailure: the address cannot be used.
+    """
+    try:
+        return await http.post(url, content=content, headers=headers, timeout=TIMEOUT, follow_redirects=False)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise PermanentFailure("the address is not an http or https address") from error
+    except httpx.HTTPError as error:
+        raise unreachable(url, error) from error
+
+
+def unreachable(url: str, error: Exception) -> TemporaryFailure:
+    """Names the host and never the URL: a URL may hold a secret."""
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+        return TemporaryFailure(f"{host_of(url)} could not be reached ({type(error).__name__})")
+    return Unanswered(f"{host_of(url)} did not answer ({type(error).__name__})")
+
+
+def failure_of(response: httpx.Response) -> Failure:
+    """What an answer that is no success means: 408, 425, 429 and 5xx are temporary, the rest permanent."""
+    told = f"{response.url.host} answered {response.status_code}"
+    words = printable(response.text)[:TOLD_LENGTH]
+    if words:
+        told = f"{told}: {words}"
+    if response.status_code in RETRY_STATUSES or response.is_server_error:
+        return TemporaryFailure(told, retry_after=retry_after(response))
+    return PermanentFailure(told)
+
+
+def retry_after(response: httpx.Response, *, now: datetime | None = None) -> timedelta | None:
+    """How long the other side asks to be left alone, by seconds or by date; None when it does not say so readably."""
+    value = response.headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return timedelta(seconds=min(int(value[:9]), 86400))
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    wait = until.replace(tzinfo=until.tzinfo or UTC) - (now or datetime.now(UTC))
+    return min(wait, timedelta(days=1)) if wait > timedelta(0) else None
+
+
+def host_of(url: str) -> str:
+    """The host alone; `the address` when there is none to be read."""
+    try:
+        return httpx.URL(url).host or "the address"
+    except httpx.InvalidURL:
+        return "the address"
+
+
+def printable(text: str) -> str:
+    """One line without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

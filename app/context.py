@@ -1,0 +1,169 @@
+"""What plans and handlers are given, and what lives as long as the process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import httpx
+
+from app import __version__
+from app.domain.limits import GRACE, REPORTING
+from app.domain.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from pydantic import BaseModel
+
+    from app.domain.jobs import Job, Outcome
+    from app.settings import Settings
+    from app.stores import Stores
+
+
+class Handler(Protocol):
+    """What a handler's file has; it may also name its `TIMEOUT`, a timedelta, and its `RETRY`, a tuple of them."""
+
+    Payload: type[BaseModel]
+
+    async def handle(self, payload: Any, ctx: Context) -> Outcome:
+        """Do the work. May raise TemporaryFailure or PermanentFailure; anything else is a bug, and tried again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The bounds of a tick, by this process's monotonic clock: leases and due times are the database's matter."""
+
+    budget: timedelta
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> timedelta:
+        """Since the tick began."""
+        return timedelta(seconds=time.monotonic() - self.started)
+
+    @property
+    def exhausted(self) -> bool:
+        """The budget is used up: nothing is started any more."""
+        return self.elapsed >= self.budget
+
+    @property
+    def left(self) -> timedelta:
+        """What a job that starts now may take; never negative."""
+        return max(self.budget + GRACE - REPORTING - self.elapsed, timedelta(0))
+
+
+class Stopping:
+    """Whether this process was told to stop (SIGTERM): then nothing is claimed any more."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def request(self) -> None:
+        """Say so. More than once changes nothing."""
+        self._event.set()
+
+    @property
+    def requested(self) -> bool:
+        """Whether it was said."""
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        """Until it is said."""
+        await self._event.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What lives as long as the process."""
+
+    settings: Settings
+    stores: Stores
+    handlers: Mapping[str, Any]
+    """The user's own job types by name, as `app.handlers.users` reads them."""
+
+    stopping: Stopping = field(default_factory=Stopping)
+    random: random.Random = field(default_factory=random.SystemRandom)
+
+    @property
+    def user_agent(self) -> str:
+        """How the service names itself to sources."""
+        name = self.settings.service.name.encode("ascii", "ignore").decode().strip() or "wakebell"  # a header is ASCII
+        about = self.settings.environment.public_url
+        return f"Wakebell/{__version__} ({name}{f'; +{about}' if about else ''})"
+
+    @asynccontextmanager
+    async def batch(self, *, budget: timedelta, max_jobs: int, trigger: str) -> AsyncIterator[Context]:
+        """The context of one tick: its connections to the database and to the world end with it."""
+        async with self.stores.database.held(), outbound(self.user_agent) as http:
+            yield Context(
+                service=self,
+                http=http,
+                deadline=Deadline(budget),
+                max_jobs=max_jobs,
+                trigger=trigger,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What lives as long as a tick; a handler's also names its job."""
+
+    service: Service
+    http: httpx.AsyncClient
+    deadline: Deadline
+    max_jobs: int
+    trigger: str
+    tally: Tally = field(default_factory=Tally)
+    job: Job | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The service's configuration."""
+        return self.service.settings
+
+    @property
+    def stores(self) -> Stores:
+        """The database."""
+        return self.service.stores
+
+    @property
+    def random(self) -> random.Random:
+        """Chance, for jitter."""
+        return self.service.random
+
+    @property
+    def current_job(self) -> Job:
+        """The job being run.
+
+        Raises:
+            LookupError: outside of a handler.
+        """
+        if self.job is None:
+            raise LookupError("only a handler has a job")
+        return self.job
+
+
+@asynccontextmanager
+async def outbound(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
+    """An HTTP client whose connections are closed at the end: an open one keeps some hosts awake."""
+    limits = httpx.Limits(max_connections=20, max_keepalive_connections=10)
+    async with httpx.AsyncClient(headers={"User-Agent": user_agent}, limits=limits, verify=_tls()) as http:
+        yield http
+
+
+def _tls() -> Any:
+    """One certificate store a process: reading it takes longer than an idle tick."""
+    global _TLS  # noqa: PLW0603 - made at the first use, since a cold start may not need it
+    if _TLS is None:
+        _TLS = httpx.create_ssl_context()
+    return _TLS
+
+
+_TLS: Any = None

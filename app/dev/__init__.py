@@ -1,0 +1,1 @@
+"""What `wakebell dev` needs; nothing else imports it."""

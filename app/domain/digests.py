@@ -1,0 +1,102 @@
+"""A digest laid out as plain text, whole or in parts.
+
+    3 new items                 one item alone:   Title
+
+    Title                                         https://...
+    https://...                                   source · subscription, subscription
+
+    Title
+    https://...
+
+A part of a long digest ends between two items where it can.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from app.domain import textcut, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.domain.messages import Digest, DigestItem
+
+TITLE_CLUSTERS = 300
+"""A longer title is a text that has lost its way; what the reader needs stands in its beginning."""
+
+TITLE_CHARACTERS = 2000
+"""Code points: a heap of combining marks is one cluster, however high."""
+
+BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Embeddings, overrides and isolates: one left open turns round all that follows it."""
+
+BIDI_MARKS = frozenset("\u200e\u200f\u061c")
+RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
+
+
+def as_text(digest: Digest) -> str:
+    """The whole digest; empty where it holds nothing."""
+    return "\n\n".join(_blocks(digest, link_fits=lambda _: True))
+
+
+def lay_out(digest: Digest, *, limit: int, length: Callable[[str], int]) -> list[str]:
+    """As few parts as it takes, each at most `limit` by `length` (see `textcut.cut`); none for an empty digest.
+
+    Every title is there and in order. A link stands whole in one part; one that no part could hold is left out.
+    """
+    blocks = _blocks(digest, link_fits=lambda link: length(link) <= limit)
+    return textcut.cut("\n\n".join(blocks), limit=limit, length=length)
+
+
+def shown_title(item: DigestItem, language: str) -> str:
+    """The title in one line, safe beside other text, never empty."""
+    title = plain_title(item.title)
+    if not title:
+        return words.untitled(language)
+    unsafe = any(character in BIDI_OVERRIDES or character in BIDI_MARKS for character in item.title)
+    if unsafe or any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in title):
+        return f"{FIRST_STRONG_ISOLATE}{title}{POP_ISOLATE}"
+    return title
+
+
+def plain_title(title: str) -> str:
+    """The title in one line, shortened, without control characters and bidi overrides; empty where nothing is left."""
+    kept = "".join(_visible(character) for character in textcut.well_formed(title))
+    return textcut.shorten(" ".join(kept.split()), limit=TITLE_CLUSTERS, characters=TITLE_CHARACTERS)
+
+
+def shown_link(link: str) -> str:
+    """The link as published, but for spaces and what cannot be seen: those are percent-encoded."""
+    return "".join(
+        character if character.isprintable() and not character.isspace() else quote(character)
+        for character in textcut.well_formed(link).strip()
+    )
+
+
+def _visible(character: str) -> str:
+    if character.isspace():
+        return " "
+    if character in BIDI_OVERRIDES or character == "\ufeff" or unicodedata.category(character) == "Cc":
+        return ""
+    return character
+
+
+def _blocks(digest: Digest, *, link_fits: Callable[[str], bool]) -> list[str]:
+    """What empty lines part. None of them has an empty line inside, so that a cut at one is a cut between items."""
+    alone = len(digest.items) == 1
+    heading = [] if alone or not digest.items else [words.new_items(digest.language, len(digest.items))]
+    return heading + ["\n".join(_lines(item, digest.language, link_fits, why=alone)) for item in digest.items]
+
+
+def _lines(item: DigestItem, language: str, link_fits: Callable[[str], bool], *, why: bool) -> list[str]:
+    lines = [shown_title(item, language)]
+    link = shown_link(item.link or "")
+    if link and link_fits(link):
+        lines.append(link)
+    if why and (reason := " · ".join(filter(None, (item.source, ", ".join(item.subscriptions))))):
+        lines.append(reason)
+    return lines

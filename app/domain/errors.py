@@ -1,0 +1,66 @@
+"""Every error the service raises on purpose.
+
+    ServiceError
+    |-- ConfigError              wakebell.toml or a secret is wrong; nothing starts
+    |-- DatabaseUnavailable      PostgreSQL cannot be reached now; answered 503
+    |-- SchemaOutdated           `wakebell migrate` has not been run; answered 503
+    |-- LeaseLost                another tick has taken the job; nothing was written
+    `-- Failure                  a source, channel or handler could not do its work
+        |-- TemporaryFailure     try again later; costs one attempt
+        |   `-- Unanswered       it was sent, no answer came: it may have arrived
+        `-- PermanentFailure     trying again cannot help; failed at once
+
+An author of a source, a channel or a handler needs the last two, and nothing else.
+Any other exception out of their code is a bug: logged with its traceback, and retried.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta  # noqa: TC003 - annotations are read at runtime by users
+
+
+class ServiceError(Exception):
+    """The root: catch it to catch all that is told in one sentence."""
+
+
+class ConfigError(ServiceError):
+    """What is wrong with the configuration, all of it at once.
+
+    `problems` holds one sentence each: where it is, what is wrong, what to change.
+    """
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class DatabaseUnavailable(ServiceError):
+    """PostgreSQL did not take the connection, or dropped it; the text says what to look at."""
+
+
+class SchemaOutdated(ServiceError):
+    """The database's schema is older than this release needs."""
+
+
+class LeaseLost(ServiceError):
+    """The job's lease ran out and another tick has it: what was being written is rolled back."""
+
+
+class Failure(ServiceError):
+    """A source, channel or handler could not do its work."""
+
+
+class TemporaryFailure(Failure):
+    """Try again later. `retry_after`, where given, is what the other side asked for."""
+
+    def __init__(self, reason: str, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class Unanswered(TemporaryFailure):
+    """A request left and no answer came: whether the other side has acted is not known."""
+
+
+class PermanentFailure(Failure):
+    """Trying again cannot help: given up at once, kept for a person to see."""

@@ -1,0 +1,112 @@
+"""A job is one unit of background work.
+
+    pending ----claim--> running --Done-----> done
+        ^                   |------Discard--> cancelled
+        |                   |---------------> failed      (its last attempt failed, or trying again cannot help)
+        |                   |
+        `--- Snooze, a failed attempt, or a lease that ran out
+
+A job that must run again goes back to `pending` with a later `run_after`.
+There is no "retrying" or "scheduled" status to keep in step with that column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OWN_PREFIX = "wakebell."
+"""Queues whose names begin so hold the service's own work and are refused to users."""
+
+DELAYS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
+
+MAX_CRASHES = 20
+"""A job whose process died so often under it is failed: it is probably what kills the process."""
+
+LEASE_MARGIN = timedelta(seconds=10)
+"""A lease is the type's time-out and this much more, so that a job never outlives its lease."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job leased to this tick."""
+
+    id: int
+
+    type: str
+    """The file name of its handler: `handlers/<type>.py`."""
+
+    payload: Mapping[str, Any]
+    """Small, JSON-able, ids rather than rows: rows may change before the job runs."""
+
+    queue: str
+
+    attempt: int
+    """1 on the first run, +1 at each claim. A snooze gives its attempt back."""
+
+    crashes: int
+    """How many of those runs ended because their process died; they are not counted against `max_attempts`."""
+
+    max_attempts: int
+
+    token: int
+    """The fence: every write about this run names it, and changes nothing once the lease is lost."""
+
+    lease_until: datetime
+    """UTC, by the database's clock. After this instant another tick may take the job."""
+
+    @property
+    def last_attempt(self) -> bool:
+        """Whether a failure of this run is final."""
+        return self.attempt - self.crashes >= self.max_attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The work is done; `result` (JSON-able) is kept with the job."""
+
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Run again after `delay`; costs no attempt."""
+
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """There is nothing to do and nobody to alarm: ends `cancelled` with this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The handler's own transaction has finished the job already, together with its writes."""
+
+
+Outcome = Done | Snooze | Discard | Settled
+
+
+def retry_delay(attempt: int, *, jitter: float) -> timedelta:
+    """How long to wait after attempt number `attempt` has failed.
+
+    1 minute, 5 minutes, then 30 minutes for every later one, spread so that jobs that
+    failed together do not return together: the result lies in [90 %, 110 %) of that.
+
+    Args:
+        attempt: 1 for the first attempt.
+        jitter: a random number in [0, 1); 0.5 leaves the delay as it is.
+
+    Raises:
+        ValueError: `attempt` is below 1.
+    """
+    if attempt < 1:
+        raise ValueError(f"attempt counts from 1, not {attempt}")
+    return DELAYS[min(attempt, len(DELAYS)) - 1] * (0.9 + 0.2 * jitter)

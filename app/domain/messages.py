@@ -1,0 +1,81 @@
+"""What is told, to whom: a digest is what is owed, a message is its frozen form.
+
+    owed rows --compose, once--> message `queued` --send--> `sending` --answer--> `sent`
+                                                     ^          |---temporary---> `retrying` (then `sending` again)
+                                                     |          |---permanent---> `failed`
+                                                     `----------`---no answer, too old for the key---> `uncertain`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestItem:
+    """One item as a recipient hears of it."""
+
+    title: str
+    link: str | None
+    source: str
+
+    subscriptions: tuple[str, ...]
+    """Names of the recipient's subscriptions that matched, sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """All that one recipient is told at once."""
+
+    items: tuple[DigestItem, ...]
+
+    to: str
+    """The address on the channel: a LINE user id, an e-mail address; empty for the inbox."""
+
+    language: str = "en"
+    """`en`, `th`, `vi` or `my`: the language of the service's own words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """One message to come, as a channel composed it."""
+
+    body: str
+    """What is sent, byte for byte (UTF-8), at every try."""
+
+    text: str
+    """The same for people to read, on the status page and in the inbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One frozen text owed to one recipient."""
+
+    id: int
+    recipient: str
+    channel: str
+
+    body: str
+    """Composed once; sending never renders again, so that a repeat is the same bytes."""
+
+    retry_key: UUID
+    """The idempotency key, the same at every try."""
+
+    first_tried_at: datetime
+    """UTC, by the database's clock. When this message was first handed to its channel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What the provider said of a message it has taken."""
+
+    provider_id: str | None = None
+    """The provider's name for the request, for a talk with its support."""
+
+    repeated: bool = False
+    """The provider had it already: an earlier try had arrived, its answer had not."""

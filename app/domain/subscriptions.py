@@ -1,0 +1,35 @@
+"""A subscription says who hears of which items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """Whose conditions must all hold; one without conditions takes every item of its sources."""
+
+    name: str
+
+    sources: frozenset[str] | None = None
+    """Names of sources; None: all of them, those to come too."""
+
+    any: tuple[str, ...] = ()
+    """At least one of these words must be there; empty: no such condition."""
+
+    all: tuple[str, ...] = ()
+    """Every one of these words must be there."""
+
+    none: tuple[str, ...] = ()
+    """Not one of these words may be there."""
+
+    min: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """The least value of each named field of the item."""
+
+    to: tuple[str, ...]
+    """Names of recipients, each once, at least one."""

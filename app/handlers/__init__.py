@@ -1,0 +1,99 @@
+"""What a job does; one file, one type. Users' own stand in a folder of theirs, beside `wakebell.toml`."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from app import plugins
+from app.domain.errors import ConfigError
+from app.domain.limits import DEFAULT_TIMEOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from app.context import Handler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runnable:
+    """A job type this process can run."""
+
+    type: str
+    module: Handler
+    own: bool
+    timeout: timedelta
+
+    delays: tuple[timedelta, ...] | None
+    """What to wait after each failed attempt, the last one for all later; None: the usual delays."""
+
+    after: frozenset[str]
+    """Own types only: waits for jobs of these types that this tick is running."""
+
+
+def own() -> dict[str, Runnable]:
+    """The service's own job types by name."""
+    return {
+        name: _runnable(name, plugins.load("app.handlers", name), own=True) for name in plugins.kinds("app.handlers")
+    }
+
+
+def users(folder: Path, *, budget: timedelta) -> dict[str, Runnable]:
+    """The user's own job types by name, from the files of a folder; a missing folder has none.
+
+    Raises:
+        ConfigError: every file that cannot be imported or lacks something, with what to change. A time-out above
+            the tick's budget would never be started.
+    """
+    modules = plugins.load_folder(folder)
+    problems = [problem for name, module in modules.items() for problem in _problems(name, module, budget)]
+    if problems:
+        raise ConfigError([f"{folder.name}/{problem}" for problem in problems])
+    return {name: _runnable(name, module, own=False) for name, module in modules.items()}
+
+
+def _runnable(name: str, module: Any, *, own: bool) -> Runnable:
+    return Runnable(
+        type=name,
+        module=module,
+        own=own,
+        timeout=getattr(module, "TIMEOUT", DEFAULT_TIMEOUT),
+        delays=getattr(module, "RETRY", None),
+        after=getattr(module, "AFTER", frozenset()),
+    )
+
+
+def _problems(name: str, module: Any, budget: timedelta) -> list[str]:
+    found: list[str] = []
+    if name in plugins.kinds("app.handlers"):
+        found.append(f"{name}.py: the name is one of the service's own job types; rename the file")
+    payload = getattr(module, "Payload", None)
+    if not (inspect.isclass(payload) and issubclass(payload, BaseModel)):
+        found.append(f"{name}.py: needs `class Payload(pydantic.BaseModel)`, the shape of its jobs' payloads")
+    if not inspect.iscoroutinefunction(getattr(module, "handle", None)):
+        found.append(f"{name}.py: needs `async def handle(payload, ctx)`")
+    return found + _time_problems(name, module, budget)
+
+
+def _time_problems(name: str, module: Any, budget: timedelta) -> list[str]:
+    found: list[str] = []
+    timeout = getattr(module, "TIMEOUT", DEFAULT_TIMEOUT)
+    if not (isinstance(timeout, timedelta) and timeout > timedelta(0)):
+        found.append(f"{name}.py: TIMEOUT must be a datetime.timedelta above zero")
+    elif timeout > budget:
+        seconds = f"{timeout.total_seconds():g} s, above the tick's budget of {budget.total_seconds():g} s"
+        found.append(f"{name}.py: TIMEOUT is {seconds}: it would never start; lower it or raise [tick] budget_seconds")
+    delays = getattr(module, "RETRY", (timedelta(minutes=1),))
+    if not (isinstance(delays, tuple) and delays and all(isinstance(d, timedelta) for d in delays)):
+        found.append(f"{name}.py: RETRY must be a tuple of datetime.timedelta, one for each wait between attempts")
+    return found
+
+
+def all_types(users_types: Mapping[str, Runnable]) -> dict[str, Runnable]:
+    """Own and users' types together."""
+    return {**own(), **users_types}

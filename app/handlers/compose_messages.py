@@ -1,0 +1,51 @@
+"""Turns what one recipient is owed into frozen messages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from app import plugins
+from app.domain.jobs import Discard, Settled
+from app.domain.messages import Digest
+
+if TYPE_CHECKING:
+    from app.context import Context
+    from app.domain.jobs import Outcome
+    from app.domain.messages import Body, DigestItem
+
+TIMEOUT = timedelta(seconds=10)
+
+AFTER = frozenset({"fetch_source"})
+"""Waits for the round's fetches, so that one tick's news is one message; but not for a source that hangs."""
+
+
+class Payload(BaseModel):
+    """Whom, by the name in the configuration."""
+
+    recipient: str
+
+
+async def handle(payload: Payload, ctx: Context) -> Outcome:
+    """One transaction: the rows, the messages with their bodies and keys, the send jobs, the end of this job."""
+    recipient = ctx.settings.recipients.get(payload.recipient)
+    if recipient is None:
+        return Discard(f'the configuration has no recipient "{payload.recipient}"')
+    channel = ctx.settings.channels[recipient.channel]
+    module = plugins.load("app.channels", channel.kind)
+
+    def compose(items: tuple[DigestItem, ...]) -> list[Body]:
+        digest = Digest(items=items, to=recipient.to, language=recipient.language)
+        bodies: list[Body] = module.compose(digest, channel.options)
+        return bodies
+
+    composed = await ctx.stores.messages.compose(
+        ctx.current_job,
+        recipient=recipient.name,
+        channel=channel.name,
+        compose=compose,
+    )
+    ctx.tally.add("messages.composed", composed)
+    return Settled()

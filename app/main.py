@@ -1,0 +1,59 @@
+"""Puts the service together: settings, database, handlers, doors."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+
+from app import handlers, stores
+from app.api import cron, errors, health
+from app.context import Service
+from app.domain.errors import ConfigError
+from app.stores.database import connect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from app.handlers import Runnable
+    from app.settings import Settings
+    from app.stores.database import Database
+
+
+def build(settings: Settings) -> Service:
+    """What lives as long as the process. Opens no connection.
+
+    Raises:
+        ConfigError: what in the database's URL or in the user's handlers cannot be used, all of it.
+    """
+    problems: list[str] = []
+    users: dict[str, Runnable] = {}
+    database: Database | None = None
+    try:
+        users = handlers.users(settings.service.handlers, budget=settings.tick.budget)
+    except ConfigError as error:
+        problems += error.problems
+    try:
+        database = connect(settings.environment.database_url or "")
+    except ConfigError as error:
+        problems += error.problems
+    if database is None or problems:
+        raise ConfigError(problems)
+    return Service(settings=settings, stores=stores.over(database), handlers=users)
+
+
+def create_app(service: Service) -> FastAPI:
+    """The doors of a service."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await service.stores.database.dispose()
+
+    app = FastAPI(title="Wakebell", openapi_url=None, lifespan=lifespan)
+    app.state.service = service
+    errors.install(app)
+    app.include_router(health.router)
+    app.include_router(cron.router)
+    return app

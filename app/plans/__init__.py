@@ -1,0 +1,1 @@
+"""What falls due becomes jobs; one file, one `async def plan(ctx) -> None`."""

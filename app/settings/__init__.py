@@ -1,0 +1,98 @@
+"""wakebell.toml and the environment, read into frozen settings, or every problem at once.
+
+    environ --> environment.py --------------------------------------.
+       |                                                              +--> Settings, or ConfigError
+       `--> file.py --> sections.py | kinds.py | audience.py ---------'
+            (TOML, "env:NAME" read)
+
+A reader tells what is wrong to `Problems` and goes on with something of the right type, so that one mistake does
+not hide the next. To serve a further section: its name in `file.SECTIONS`, a reader, a field in `Settings`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from app.settings.audience import names_in, read_recipients, read_subscriptions
+from app.settings.dotenv import read_dotenv, write_missing
+from app.settings.environment import config_path_of, from_process, load_database, read_environment
+from app.settings.file import read_file
+from app.settings.kinds import fingerprint_of, needs_address, read_channels, read_sources
+from app.settings.model import (
+    EVERYTHING,
+    INBOX,
+    ChannelSettings,
+    DatabaseAddress,
+    Environment,
+    Language,
+    LogFormat,
+    Recipient,
+    Retention,
+    Service,
+    Settings,
+    SourceSettings,
+    TickSettings,
+)
+from app.settings.problems import Problems
+from app.settings.sections import read_retention, read_service, read_tick
+from app.settings.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = [
+    "EVERYTHING",
+    "INBOX",
+    "ChannelSettings",
+    "DatabaseAddress",
+    "Environment",
+    "Language",
+    "LogFormat",
+    "Recipient",
+    "Retention",
+    "Service",
+    "Settings",
+    "SourceSettings",
+    "TickSettings",
+    "fingerprint_of",
+    "from_process",
+    "load",
+    "load_database",
+    "read_dotenv",
+    "write_missing",
+]
+
+
+def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
+    """The whole configuration.
+
+    Args:
+        environ: the variables, as `from_process` gives them.
+        need: names of variables that the caller cannot do without: who serves needs `CRON_SECRET`.
+
+    Raises:
+        ConfigError: with every problem of the environment and of the file, and never a secret.
+    """
+    problems = Problems()
+    path = config_path_of(environ)
+    environment = read_environment(environ, path, problems, need=need)
+    root = read_file(path, environ, problems) or Table(str(path), (), {}, problems)
+    service = read_service(root.table("service"), path.parent)
+    sources = read_sources(root)
+    channels = read_channels(root)
+    addressed = dict.fromkeys(names_in(root, "channels"), False)
+    addressed |= {name: needs_address(channel) for name, channel in channels.items()}
+    recipients = read_recipients(root, service, addressed)
+    settings = Settings(
+        service=service,
+        tick=read_tick(root.table("tick")),
+        sources=MappingProxyType(sources),
+        channels=MappingProxyType(channels),
+        recipients=MappingProxyType(recipients),
+        subscriptions=tuple(read_subscriptions(root, names_in(root, "sources"), recipients)),
+        retention=read_retention(root.table("retention")),
+        environment=environment,
+    )
+    problems.finish()
+    return settings

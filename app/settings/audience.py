@@ -1,0 +1,106 @@
+"""Who is told of what: recipients and subscriptions."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from app.domain.subscriptions import Subscription
+from app.settings.model import EVERYTHING, INBOX, Recipient
+from app.settings.names import check_name
+from app.settings.problems import choose, shown
+from app.settings.zones import language, timezone
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from app.settings.model import Service
+    from app.settings.table import Table
+
+
+def read_recipients(root: Table, service: Service, channels: Mapping[str, bool]) -> dict[str, Recipient]:
+    """Every one that is named, with its problems told, and the inbox.
+
+    `channels` says of each channel's name whether its recipients need an address (`to`).
+    """
+    recipients: dict[str, Recipient] = {}
+    for table in root.tables("recipients"):
+        check_name(table)
+        name = table.keys[-1]
+        if name == INBOX:
+            table.problems.add(table.where(), f"the recipient {INBOX} is built in; remove it, or give it another name")
+        recipients[name] = _recipient(table, service, channels)
+        table.close()
+    inbox = Recipient(name=INBOX, channel=INBOX, to="", timezone=service.timezone, language=service.language)
+    return recipients | {INBOX: inbox}
+
+
+def read_subscriptions(root: Table, sources: Collection[str], recipients: Collection[str]) -> list[Subscription]:
+    """Every one that is named, with its problems told; one of everything where none is named."""
+    subscriptions: list[Subscription] = []
+    for table in root.tables("subscriptions"):
+        check_name(table)
+        subscriptions.append(_subscription(table, sources, recipients))
+        table.close()
+    if sources and not subscriptions:
+        subscriptions.append(Subscription(name=EVERYTHING, to=(INBOX,)))
+    return subscriptions
+
+
+def names_in(root: Table, section: str) -> set[str]:
+    """The names that stand under a section, right or wrong: to refer to one of them is no further problem."""
+    named = root.values.get(section)
+    return set(named) if isinstance(named, dict) else set()
+
+
+def _recipient(table: Table, service: Service, channels: Mapping[str, bool]) -> Recipient:
+    channel = table.text("channel", example=INBOX)
+    if not table.has("channel"):
+        table.tell("channel", f"is missing; write the name of a channel ({choose('', channels, none=INBOX)})")
+    elif channel is not None and channel not in channels:
+        table.tell("channel", f"there is no channel {shown(channel)}; {choose(channel, channels, none=INBOX)}")
+    to = table.text("to", example="env:NAME")
+    if not table.has("to") and channel is not None and channels.get(channel):
+        table.tell("to", f'is missing: whom to reach on the channel {shown(channel)}; write to = "..."')
+    return Recipient(
+        name=table.keys[-1],
+        channel=str(channel or INBOX),
+        to=str(to or ""),
+        timezone=timezone(table, service.timezone),
+        language=language(table, service.language),
+    )
+
+
+def _subscription(table: Table, sources: Collection[str], recipients: Collection[str]) -> Subscription:
+    named = _references(table, "sources", sources, one="source", absent="to hear of all sources")
+    to = _references(table, "to", recipients, one="recipient", absent=f"to tell the {INBOX}")
+    return Subscription(
+        name=table.keys[-1],
+        sources=None if named is None else frozenset(named),
+        any=_words(table, "any"),
+        all=_words(table, "all"),
+        none=_words(table, "none"),
+        min=_least(table),
+        to=(INBOX,) if to is None else to,
+    )
+
+
+def _references(table: Table, key: str, known: Collection[str], *, one: str, absent: str) -> tuple[str, ...] | None:
+    """Names of things that are there, each once; None where the key is not there."""
+    names = table.texts(key, example=min(known, default="NAME"))
+    if table.values.get(key) == []:
+        table.tell(key, f"is empty, so that nothing would ever be told; remove the line {absent}")
+    for position, name in enumerate(names or ()):
+        if name not in known:
+            table.tell(key, f"there is no {one} {shown(name)}; {choose(name, known, none='remove the name')}")
+        elif name in (names or ())[:position]:
+            table.tell(key, f"names {shown(name)} twice; remove one of them")
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def _words(table: Table, key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in dict.fromkeys(table.texts(key, example="python") or ()))
+
+
+def _least(table: Table) -> Mapping[str, float]:
+    return MappingProxyType(table.numbers("min"))

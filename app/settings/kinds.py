@@ -1,0 +1,109 @@
+"""Sources and channels: what stands under them is checked by the `Options` of their kind."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from app import plugins
+from app.settings.model import INBOX, ChannelSettings, SourceSettings
+from app.settings.names import check_name
+from app.settings.options import read_options
+from app.settings.problems import choose, shown
+from app.settings.sections import minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.settings.table import Table
+
+SOURCES = "app.sources"
+CHANNELS = "app.channels"
+
+DEFAULT_MINUTES = 30
+
+LINE_NOTIFY_HOSTS = ("notify-api.line.me", "notify-bot.line.me")
+LINE_NOTIFY_KINDS = frozenset({"linenotify", "notify"})
+LINE_NOTIFY_ENDED = (
+    'LINE Notify ended on 31 March 2025 and takes no messages; use kind = "line" with the token of a LINE Official '
+    "Account (Messaging API)"
+)
+
+
+def read_sources(root: Table) -> dict[str, SourceSettings]:
+    """Those without a problem."""
+    sources: dict[str, SourceSettings] = {}
+    for table in root.tables("sources"):
+        check_name(table)
+        every = minutes(table, "every_minutes", DEFAULT_MINUTES)
+        module = _module(table, SOURCES)
+        options = read_options(table, module.Options, own=("kind", "every_minutes")) if module else None
+        if options is not None:
+            name, kind = table.keys[-1], str(table.values["kind"])
+            fingerprint = fingerprint_of(kind, str(table.values.get("url", "")))
+            sources[name] = SourceSettings(name=name, kind=kind, every=every, options=options, fingerprint=fingerprint)
+    return sources
+
+
+def read_channels(root: Table) -> dict[str, ChannelSettings]:
+    """Those without a problem, and the inbox, which need not be written."""
+    channels: dict[str, ChannelSettings] = {}
+    for table in root.tables("channels"):
+        check_name(table)
+        name, kind = table.keys[-1], table.values.get("kind")
+        if name == INBOX and kind != INBOX:
+            table.problems.add(table.where(), f"the channel {INBOX} is built in; give this one another name")
+        module = _module(table, CHANNELS)
+        options = read_options(table, module.Options, own=("kind",)) if module else None
+        if options is not None:
+            channels[name] = ChannelSettings(name=name, kind=str(kind), options=options)
+    if INBOX not in channels:
+        options = plugins.load(CHANNELS, INBOX).Options()
+        channels[INBOX] = ChannelSettings(name=INBOX, kind=INBOX, options=options)
+    return channels
+
+
+def needs_address(channel: ChannelSettings) -> bool:
+    """Whether its recipients must say `to`. A kind whose own options say where messages go has `ADDRESSED = False`."""
+    return bool(getattr(plugins.load(CHANNELS, channel.kind), "ADDRESSED", channel.kind != INBOX))
+
+
+def fingerprint_of(kind: str, url: str) -> str:
+    """SHA-256, hexadecimal, of what makes a source the one it is: the url itself may hold a secret."""
+    return hashlib.sha256(f"{kind}\n{url.strip()}".encode()).hexdigest()
+
+
+def _module(table: Table, package: str) -> Any | None:
+    """The module of the table's kind; None where there is none, or nothing can be made of it."""
+    there = plugins.kinds(package)
+    kind = table.text("kind", example=there[0] if there else "feed")
+    if _is_line_notify(table, kind):
+        table.problems.add(table.where(), LINE_NOTIFY_ENDED)
+        return None
+    if not table.has("kind"):
+        table.tell("kind", f"is missing; write one of the kinds there are: {', '.join(there)}")
+    if kind is None:
+        return None
+    if kind not in there:
+        told = choose(kind, there, none="there are none") if kind.isascii() else f"there are {', '.join(there)}"
+        table.tell("kind", f"there is no kind {shown(kind)}; {told}")
+        return None
+    return plugins.load(package, kind)
+
+
+def _is_line_notify(table: Table, kind: str | None) -> bool:
+    named = (kind or "").lower().replace("_", "").replace("-", "").replace(" ", "") in LINE_NOTIFY_KINDS
+    return named or any(host in text.lower() for text in texts_in(table.values) for host in LINE_NOTIFY_HOSTS)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in a value, at any depth."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from texts_in(inner)
+        case list():
+            for inner in value:
+                yield from texts_in(inner)

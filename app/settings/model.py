@@ -1,0 +1,163 @@
+"""What the service is told, read and checked. Nothing here changes while the process lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from app.domain.subscriptions import Subscription
+
+INBOX = "inbox"
+"""The name of the channel, of its kind and of the recipient that are always there."""
+
+EVERYTHING = "everything"
+"""The subscription that stands in for a file with sources and no subscription at all."""
+
+Language = Literal["en", "th", "vi", "my"]
+LogFormat = Literal["json", "console"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """`[service]`: what the service is called, and its words and times where nothing nearer says otherwise."""
+
+    name: str = "wakebell"
+    timezone: str = "UTC"
+    language: Language = "en"
+
+    handlers: Path
+    """The folder of the user's own job types, absolute. It need not exist unless the file names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickSettings:
+    """`[tick]`: the bounds of one batch where its caller gives none."""
+
+    max_jobs: int = 100
+    budget: timedelta = timedelta(seconds=25)
+
+    expected_every: timedelta = timedelta(minutes=15)
+    """How often the scheduler is to ring; later is overdue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """One `[sources.x]`."""
+
+    name: str
+
+    kind: str
+    """The file name in `app/sources/`."""
+
+    every: timedelta
+
+    options: BaseModel = field(repr=False)
+    """An `Options` of the kind; may hold secrets."""
+
+    fingerprint: str
+    """Of kind and url: once it differs from the stored one, the next round is a first round again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSettings:
+    """One `[channels.x]`, or the built-in inbox."""
+
+    name: str
+
+    kind: str
+    """The file name in `app/channels/`."""
+
+    options: BaseModel = field(repr=False)
+    """An `Options` of the kind; may hold secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipient:
+    """One `[recipients.x]`: a person or a group on a channel, or the built-in inbox."""
+
+    name: str
+
+    channel: str
+    """The name of a channel, which is sure to be there."""
+
+    to: str = field(repr=False)
+    """The address on that channel; empty for the inbox, and where the channel's own options say it."""
+
+    timezone: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """`[retention]`: how long rows are kept."""
+
+    items: timedelta = timedelta(days=45)
+    """Counted from the item's last sighting to its source's last complete round."""
+
+    jobs: timedelta = timedelta(days=14)
+    messages: timedelta = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseAddress:
+    """The database's addresses as the environment has them, not yet read: `stores/database.py` does that."""
+
+    url: str | None = field(default=None, repr=False)
+    """None: the embedded PostgreSQL, where it is installed."""
+
+    migration_url: str | None = field(default=None, repr=False)
+    """A direct address for migrations; None: `url`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the environment says; an empty variable is one that is not set. Secrets do not show in its repr."""
+
+    database_url: str | None = field(default=None, repr=False)
+    migration_database_url: str | None = field(default=None, repr=False)
+
+    cron_secrets: tuple[bytes, ...] = field(default=(), repr=False)
+    """The current one, then the previous one while it is set. Empty only where nobody asked for it."""
+
+    api_token: bytes | None = field(default=None, repr=False)
+
+    config_path: Path
+    port: int = 8080
+    host: str = "0.0.0.0"  # noqa: S104 - a container is reached from outside
+
+    public_url: str | None = None
+    """Without a slash at its end."""
+
+    log_format: LogFormat = "json"
+
+    log_level: str = "INFO"
+    """In capitals: DEBUG, INFO, WARNING, ERROR or CRITICAL."""
+
+    heartbeat_url: str | None = field(default=None, repr=False)
+    """The address itself is the secret of a dead-man's switch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything at once. Names are keys of the mappings, in the file's order; every name that is used exists."""
+
+    service: Service
+    tick: TickSettings
+    sources: Mapping[str, SourceSettings]
+
+    channels: Mapping[str, ChannelSettings]
+    """With the built-in `inbox`."""
+
+    recipients: Mapping[str, Recipient]
+    """With the built-in `inbox`."""
+
+    subscriptions: tuple[Subscription, ...]
+    retention: Retention
+    environment: Environment

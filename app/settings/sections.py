@@ -1,0 +1,90 @@
+"""The sections that stand once in the file: `[service]`, `[tick]`, `[retention]`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.settings.model import Retention, Service, TickSettings
+from app.settings.problems import shown
+from app.settings.zones import language, timezone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.settings.table import Table
+
+MAX_JOBS = 1000
+MAX_BUDGET_SECONDS = 300
+
+LEAST_MINUTES = 0.99 / 60
+"""One second; written with few digits (0.0166) it falls a little short."""
+
+MOST_MINUTES = 366 * 24 * 60
+MOST_DAYS = 36525
+
+NAME_LENGTH = 100
+
+
+def read_service(table: Table, folder: Path) -> Service:
+    """`folder` is the configuration file's own."""
+    service = Service(
+        name=_name(table),
+        timezone=timezone(table, "UTC"),
+        language=language(table, "en"),
+        handlers=_handlers(table, folder),
+    )
+    table.close()
+    return service
+
+
+def read_tick(table: Table) -> TickSettings:
+    """The bounds are those of the tick's own parameters."""
+    budget = table.number(
+        "budget_seconds", 25, least=1, most=MAX_BUDGET_SECONDS, rule=f"a number from 1 to {MAX_BUDGET_SECONDS}"
+    )
+    tick = TickSettings(
+        max_jobs=table.whole("max_jobs", 100, least=1, most=MAX_JOBS),
+        budget=timedelta(seconds=budget),
+        expected_every=minutes(table, "expected_every_minutes", 15),
+    )
+    table.close()
+    return tick
+
+
+def read_retention(table: Table) -> Retention:
+    """Days, of which fractions are allowed."""
+    retention = Retention(
+        items=_days(table, "items_days", 45),
+        jobs=_days(table, "jobs_days", 14),
+        messages=_days(table, "messages_days", 90),
+    )
+    table.close()
+    return retention
+
+
+def minutes(table: Table, key: str, default: float) -> timedelta:
+    """From one second to a year."""
+    rule = "a number of at least 0.0167 (one second) and at most a year"
+    number = table.number(key, default, least=LEAST_MINUTES, most=MOST_MINUTES, rule=rule)
+    return max(timedelta(minutes=number), timedelta(seconds=1))
+
+
+def _days(table: Table, key: str, default: float) -> timedelta:
+    rule = "a number of days, more than 0 and at most a hundred years"
+    return timedelta(days=table.number(key, default, least=1e-6, most=MOST_DAYS, rule=rule))
+
+
+def _name(table: Table) -> str:
+    name = table.text("name", example="gigs") or "wakebell"
+    if len(name) > NAME_LENGTH:
+        table.tell("name", f"is longer than {NAME_LENGTH} characters; write a shorter one")
+    return str(name)
+
+
+def _handlers(table: Table, folder: Path) -> Path:
+    named = table.text("handlers", example="handlers")
+    path = (folder / (named or "handlers")).absolute()
+    if named and not path.is_dir():
+        table.tell("handlers", f"there is no folder {shown(named)} beside the file; make it, or remove the line")
+    return path

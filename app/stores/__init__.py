@@ -1,0 +1,58 @@
+"""The database: PostgreSQL, one call = one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.domain.errors import SchemaOutdated
+from app.stores.housekeeping import Housekeeping
+from app.stores.items import Items
+from app.stores.jobs import Jobs
+from app.stores.messages import Messages
+from app.stores.schema import schema_state
+from app.stores.sources import Sources
+from app.stores.ticks import Ticks
+
+if TYPE_CHECKING:
+    from app.stores.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Every store over one database."""
+
+    database: Database
+    housekeeping: Housekeeping
+    items: Items
+    jobs: Jobs
+    messages: Messages
+    sources: Sources
+    ticks: Ticks
+
+    async def require_schema(self) -> None:
+        """Asks once a process whether the schema is at least this release's; a newer one serves as well.
+
+        Raises:
+            SchemaOutdated: it is older, or not there.
+            DatabaseUnavailable: it cannot be asked.
+        """
+        if self.database.schema_known:
+            return
+        state = await schema_state(self.database)
+        if state in {"behind", "missing"}:
+            raise SchemaOutdated(f"the database's schema is {state}; run `wakebell migrate`")
+        self.database.schema_known = True
+
+
+def over(database: Database) -> Stores:
+    """The stores of a database. Opens no connection."""
+    return Stores(
+        database=database,
+        housekeeping=Housekeeping(database),
+        items=Items(database),
+        jobs=Jobs(database),
+        messages=Messages(database),
+        sources=Sources(database),
+        ticks=Ticks(database),
+    )

@@ -1,0 +1,177 @@
+"""The way to PostgreSQL: right through a transaction pooler, and let go when nobody needs it.
+
+No session state at all: both statement caches are off, nothing is `SET`, and the only start-up parameter is
+`application_name`. A call of one statement runs under AUTOCOMMIT; several share a transaction that begins with
+one SELECT of local time-outs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.util import greenlet_spawn
+
+from app.domain.errors import DatabaseUnavailable
+from app.stores import faults
+from app.stores.address import parse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from sqlalchemy import TextClause
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from app.stores.address import Address
+
+log = logging.getLogger(__name__)
+
+CONNECT_WAITS = (0.3, 0.7, 1.5)
+"""Seconds between tries to connect: a database that wakes needs a few hundred ms, sometimes some seconds."""
+
+CONNECT_SECONDS = 10.0
+"""All tries to connect together; a scheduler's patience is often 30 s."""
+
+STATEMENT_SECONDS = 15.0
+"""No statement of ours needs a second; one that takes this long stands behind somebody's lock."""
+
+TIMEOUTS = text(
+    "SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '5s', true), "
+    "set_config('idle_in_transaction_session_timeout', '30s', true)",
+)
+
+
+class Database:
+    """One process's way to the database; connections are made when asked for and closed by `dispose`."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._engine = _engine(address)
+        self._users = 0
+        self.schema_known = False
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[Database]:
+        """For the length of a request. When the last one ends, every connection is closed: hosts and databases
+        that sleep wait for that.
+        """
+        self._users += 1
+        try:
+            yield self
+        finally:
+            self._users -= 1
+            if self._users == 0:
+                await self.dispose()
+
+    async def fetch(self, statement: TextClause, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of one statement, which is its own transaction.
+
+        Raises:
+            DatabaseUnavailable: no connection within 10 s, or it broke; whether the statement took effect is not
+                known then.
+        """
+        async with self._connection("AUTOCOMMIT") as connection:
+            return await rows(connection, statement, params)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """Several statements, one commit at the end; an exception rolls back.
+
+        Raises:
+            DatabaseUnavailable: as for `fetch`.
+        """
+        async with self._connection(None) as connection, connection.begin():
+            await connection.execute(TIMEOUTS)
+            yield connection
+
+    async def dispose(self) -> None:
+        """Closes every connection that is not in use; new ones are made when needed."""
+        engine = self._engine.sync_engine
+        old, engine.pool = engine.pool, engine.pool.recreate()
+        await greenlet_spawn(old.dispose)
+
+    @asynccontextmanager
+    async def _connection(self, isolation: str | None) -> AsyncIterator[AsyncConnection]:
+        engine = self._engine if isolation is None else self._engine.execution_options(isolation_level=isolation)
+        connection = await self._connect(engine)
+        try:
+            yield connection
+        except (DBAPIError, OSError, TimeoutError) as error:
+            raise faults.translated(error, self.address) from error
+        finally:
+            await asyncio.shield(_closed(connection))
+
+    async def _connect(self, engine: AsyncEngine) -> AsyncConnection:
+        """Tries again while the database wakes or is full; never after a refused sign-in."""
+        told: DatabaseUnavailable | None = None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                for wait in (*CONNECT_WAITS, None):
+                    try:
+                        return await engine.connect()
+                    except Exception as error:
+                        told, again = faults.of_connecting(error, self.address)
+                        if wait is None or not again:
+                            raise told from error
+                        await asyncio.sleep(wait)
+        except TimeoutError as error:
+            raise told or faults.unanswered(self.address) from error
+        raise AssertionError("the loop returns or raises")
+
+
+async def rows(
+    connection: AsyncConnection,
+    statement: TextClause,
+    params: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """The rows of a statement as dictionaries; none for a statement that returns nothing."""
+    result = await connection.execute(statement, dict(params or {}))
+    return [dict(row) for row in result.mappings()] if result.returns_rows else []
+
+
+async def _closed(connection: AsyncConnection) -> None:
+    try:
+        await connection.close()
+    except (DBAPIError, InterfaceError, OSError, TimeoutError):
+        log.debug("a broken connection was dropped")
+
+
+def connect(url: str, *, name: str = "DATABASE_URL") -> Database:
+    """A database by its URL. Opens no connection yet.
+
+    Raises:
+        ConfigError: what in the URL cannot be used; `name` is the variable it came from.
+    """
+    address = parse(url, name=name)
+    if address.dropped:
+        log.info("keys of the database's URL that mean nothing here were ignored", extra={"keys": list(address.dropped)})
+    return Database(address)
+
+
+def _engine(address: Address) -> AsyncEngine:
+    return create_async_engine(
+        "postgresql+asyncpg://",
+        pool_size=3,
+        max_overflow=3,
+        pool_timeout=CONNECT_SECONDS,
+        pool_pre_ping=True,  # a machine that was suspended wakes with dead sockets
+        pool_use_lifo=True,
+        connect_args={
+            "host": address.host,
+            "port": address.port,
+            "user": address.user,
+            "password": address.password,
+            "database": address.database,
+            "ssl": address.ssl,
+            "timeout": address.connect_seconds,
+            "command_timeout": STATEMENT_SECONDS,
+            "statement_cache_size": 0,
+            "prepared_statement_cache_size": 0,
+            "server_settings": {"application_name": address.application_name},
+        },
+    )

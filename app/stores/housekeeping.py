@@ -1,0 +1,44 @@
+"""Housekeeping: which rows have had their time, in every table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from app.stores import sql
+
+if TYPE_CHECKING:
+    from app.stores.database import Database
+
+SQL = sql.load("housekeeping")
+
+TICKS_KEPT = timedelta(days=30)
+"""How long the history of ticks goes back."""
+
+
+class Kept(Protocol):
+    """How long rows are kept, as the configuration says."""
+
+    @property
+    def items(self) -> timedelta: ...
+    @property
+    def jobs(self) -> timedelta: ...
+    @property
+    def messages(self) -> timedelta: ...
+
+
+class Housekeeping:
+    """What falls due when rows grow old."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def plan(self, kept: Kept) -> None:
+        """Queue one pruning job when some row is past its time."""
+        params = {
+            "jobs_seconds": kept.jobs.total_seconds(),
+            "messages_seconds": kept.messages.total_seconds(),
+            "items_seconds": kept.items.total_seconds(),
+            "ticks_seconds": TICKS_KEPT.total_seconds(),
+        }
+        await self._database.fetch(SQL["plan"], params)

@@ -1,0 +1,118 @@
+"""Items: what each source has published, kept once, with what is owed for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.stores import jobs, messages, sources, sql
+from app.stores.database import rows
+from app.stores.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from app.domain.items import Fetched, Item
+    from app.domain.jobs import Job
+    from app.stores.database import Database
+
+SQL = sql.load("items")
+
+SIGHTING = timedelta(hours=1)
+"""How exact `seen_at` is, at most: a round rewrites only rows whose mark is older."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """An item that a recipient is to hear of, should it turn out to be new."""
+
+    key: str
+    recipient: str
+    subscriptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What storing a complete round came to."""
+
+    primed: bool
+    """It was the silent first one."""
+
+    added: int
+    matched: int
+
+
+class Items:
+    """What was ever seen, until its source has long stopped listing it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add_round(  # noqa: PLR0913 - one transaction needs all of it
+        self,
+        job: Job,
+        *,
+        source: str,
+        fingerprint: str,
+        fetched: Fetched,
+        matches: Sequence[Match],
+        keep: timedelta,
+        note: Callable[[int], str],
+    ) -> Round | None:
+        """Store a complete round: fresh items, what is owed for them, the validators, the primed mark, the end of
+        the job; all of it or nothing.
+
+        `note` words the inbox's note of a first round from the number of known items. None: the source has been
+        given another address meanwhile, nothing was written and the job goes on later.
+
+        Raises:
+            LeaseLost: another tick has the job.
+        """
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            state = await sources.lock_in(db, source)
+            if state is None or state["fingerprint"] != fingerprint:
+                await jobs.finish_in(db, job, "snooze", delay=timedelta(minutes=1))
+                return None
+            priming = state["primed_at"] is None
+            [counted] = await rows(
+                db,
+                SQL["add"],
+                {
+                    "source": source,
+                    "items": json.dumps([_row(item) for item in fetched.items]),
+                    "matches": json.dumps([_match(match) for match in matches]),
+                    "telling": not priming,
+                    "sighting_seconds": min(SIGHTING, keep / 50).total_seconds(),
+                },
+            )
+            await sources.store_in(db, source, etag=fetched.etag, last_modified=fetched.last_modified)
+            if priming:
+                await messages.note_in(db, note(len(fetched.items)))
+            stored = Round(primed=priming, added=counted["added"], matched=counted["matched"])
+            await jobs.finish_in(db, job, "done", result={"items": len(fetched.items), "new": stored.added})
+            return stored
+
+    async def forget(self, *, keep: timedelta, most: int) -> int:
+        """Delete at most `most` items that their sources' complete rounds have not listed for `keep`."""
+        found = await self._database.fetch(SQL["forget"], {"keep_seconds": keep.total_seconds(), "most": most})
+        return len(found)
+
+
+def _row(item: Item) -> Mapping[str, str | None]:
+    return {
+        "key": clean(item.key, limit=1000),
+        "title": clean(item.title, limit=1000),
+        "link": None if item.link is None else clean(item.link, limit=4000),
+        "published_at": None if item.published_at is None else item.published_at.isoformat(),
+    }
+
+
+def _match(match: Match) -> Mapping[str, object]:
+    return {
+        "key": clean(match.key, limit=1000),
+        "recipient": match.recipient,
+        "subscriptions": list(match.subscriptions),
+    }

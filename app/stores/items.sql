@@ -1,0 +1,58 @@
+-- name: add
+-- Keep the items not seen before, and owe each of them to those who subscribed, unless this is the silent round.
+-- One statement: no item is ever kept without what is owed for it, nor owed twice. The caller holds the source's
+-- row, so two rounds of one source never meet here; ORDER BY keeps rounds of other writers from deadlocking.
+WITH given AS (
+    SELECT new.key, new.title, new.link, new.published_at
+    FROM jsonb_to_recordset(CAST(CAST(:items AS text) AS jsonb))
+      AS new (key text, title text, link text, published_at timestamptz)
+), seen AS (
+    UPDATE wakebell.items SET seen_at = now()
+    FROM given
+    WHERE items.source = CAST(:source AS text)
+      AND items.key = given.key
+      AND items.seen_at < now() - make_interval(secs => :sighting_seconds)  -- else each round would write every row
+), fresh AS (
+    INSERT INTO wakebell.items (source, key, title, link, published_at)
+    SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at
+    FROM given
+    ORDER BY given.key
+    ON CONFLICT (source, key) DO NOTHING
+    RETURNING id, key
+), owed AS (
+    INSERT INTO wakebell.owed (item_id, recipient, subscriptions)
+    SELECT fresh.id, matched.recipient, matched.subscriptions
+    FROM fresh
+    JOIN jsonb_to_recordset(CAST(CAST(:matches AS text) AS jsonb))
+      AS matched (key text, recipient text, subscriptions jsonb) USING (key)
+    WHERE CAST(:telling AS boolean)
+    ORDER BY fresh.id, matched.recipient
+    RETURNING item_id, recipient
+), composing AS (
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key)
+    SELECT 'compose_messages', jsonb_build_object('recipient', owed.recipient), 'wakebell.compose', owed.recipient
+    FROM (SELECT DISTINCT recipient FROM owed) AS owed
+    ORDER BY owed.recipient
+    ON CONFLICT DO NOTHING  -- one is queued already and will take these too, or the next plan asks for another
+)
+SELECT (SELECT count(*) FROM fresh) AS added, (SELECT count(DISTINCT item_id) FROM owed) AS matched;
+
+-- name: forget
+-- Items that complete rounds of their source no longer list, by far enough. A source that is unreachable, unchanged
+-- or no longer configured has no new complete round, so nothing of it ages. What is owed and not yet told stays.
+DELETE FROM wakebell.items WHERE id = ANY (ARRAY(
+    SELECT old.id
+    FROM wakebell.sources
+    CROSS JOIN LATERAL (
+        SELECT items.id
+        FROM wakebell.items
+        WHERE items.source = sources.name
+          AND items.seen_at < sources.last_round_at - make_interval(secs => :keep_seconds)
+          AND NOT EXISTS (
+              SELECT FROM wakebell.owed WHERE owed.item_id = items.id AND owed.message_id IS NULL)
+        ORDER BY items.seen_at
+        LIMIT :most
+    ) AS old
+    LIMIT :most
+))
+RETURNING id;

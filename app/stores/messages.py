@@ -1,0 +1,175 @@
+"""Messages: composed once from what is owed, then sent as they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from app.domain.errors import LeaseLost
+from app.domain.messages import DigestItem, Message
+from app.stores import jobs, sql
+from app.stores.database import rows
+from app.stores.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import timedelta
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from app.domain.jobs import Job
+    from app.domain.messages import Body, Receipt
+    from app.stores.database import Database
+
+SQL = sql.load("messages")
+
+MOST_ITEMS = 500
+"""Rows that one compose job takes; more are taken by the next one."""
+
+NOTE = text(
+    "INSERT INTO wakebell.messages (recipient, channel, kind, status, body, text, sent_at, finished_at) "
+    "VALUES ('inbox', 'inbox', 'note', 'sent', :body, :body, now(), now())",
+)
+SENT = text(
+    "UPDATE wakebell.messages SET status = 'sent', sent_at = now(), finished_at = now(), last_error = NULL, "
+    "provider_id = :provider_id, repeated = :repeated WHERE id = :id",
+)
+POSTPONED = text(
+    "UPDATE wakebell.messages SET status = 'retrying', last_error = :reason, unanswered = unanswered OR :unanswered "
+    "WHERE id = :id",
+)
+ENDED = text(
+    "UPDATE wakebell.messages SET status = :status, last_error = :reason, finished_at = now() WHERE id = :id",
+)
+LATEST = text(
+    "SELECT id, recipient, channel, status, text, created_at FROM wakebell.messages "
+    "WHERE recipient = :recipient AND id > :after ORDER BY id DESC LIMIT :most",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """A message on its way."""
+
+    message: Message
+    age: timedelta
+    """Since its first try."""
+
+    unanswered: bool
+    """An earlier try ended without an answer: it may have arrived."""
+
+
+class Messages:
+    """Every message composed, with what became of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def plan(self, recipients: Sequence[str]) -> int:
+        """Queue a compose job for each of these recipients who is owed something.
+
+        Returns how many messages turned out to be given up, since each process that tried to send one died of it.
+        """
+        [found] = await self._database.fetch(SQL["plan"], {"recipients": json.dumps(list(recipients))})
+        return int(found["abandoned"])
+
+    async def compose(
+        self,
+        job: Job,
+        *,
+        recipient: str,
+        channel: str,
+        compose: Callable[[tuple[DigestItem, ...]], list[Body]],
+    ) -> int:
+        """Turn all that the recipient is owed into frozen messages and their send jobs; finishes the job with it.
+
+        `compose` is called inside the transaction and must not wait for anything. Returns the number of messages.
+
+        Raises:
+            LeaseLost: another tick has the job, or has told some of the rows.
+        """
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            owed = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS})
+            bodies = compose(tuple(_digest_item(row) for row in owed)) if owed else []
+            ids = [await _add_in(db, recipient, channel, body) for body in bodies]
+            if ids:
+                await _hold_in(db, ids[0], [row["id"] for row in owed])
+            await jobs.finish_in(db, job, "done", result={"messages": ids})
+            return len(ids)
+
+    async def start(self, job: Job, message_id: int) -> Try | None:
+        """Commit that the message is being sent, before it is. None: it is over already, or the lease is lost."""
+        params = {"id": message_id, "job": job.id, "token": job.token}
+        found = await self._database.fetch(SQL["start"], params)
+        if not found:
+            return None
+        row = found[0]
+        age, unanswered = row.pop("age"), row.pop("unanswered")
+        return Try(message=Message(**row), age=age, unanswered=unanswered)
+
+    async def finish_sent(self, job: Job, message_id: int, receipt: Receipt) -> None:
+        """The provider has it. Finishes the job with it; raises LeaseLost."""
+        params = {"id": message_id, "provider_id": receipt.provider_id, "repeated": receipt.repeated}
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            await db.execute(SENT, params)
+            await jobs.finish_in(db, job, "done")
+
+    async def postpone(self, job: Job, message_id: int, reason: str, *, delay: timedelta, unanswered: bool) -> None:
+        """Try again after `delay`. Finishes the try with it; raises LeaseLost."""
+        params = {"id": message_id, "reason": clean(reason), "unanswered": unanswered}
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            await db.execute(POSTPONED, params)
+            await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
+
+    async def give_up(self, job: Job, message_id: int, reason: str, *, uncertain: bool) -> None:
+        """No further try: `failed`, or `uncertain` when it may have arrived. Fails the job with it; raises LeaseLost."""
+        status = "uncertain" if uncertain else "failed"
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            await db.execute(ENDED, {"id": message_id, "status": status, "reason": clean(reason)})
+            await jobs.finish_in(db, job, "failed", error=reason)
+
+    async def latest(self, recipient: str, *, after: int = 0, most: int = 20) -> list[dict[str, object]]:
+        """The newest messages to a recipient with an id above `after`, newest first."""
+        return await self._database.fetch(LATEST, {"recipient": recipient, "after": after, "most": most})
+
+    async def prune(self, *, keep: timedelta, most: int) -> int:
+        """Delete at most `most` messages that ended longer than `keep` ago."""
+        found = await self._database.fetch(SQL["prune"], {"keep_seconds": keep.total_seconds(), "most": most})
+        return len(found)
+
+
+async def note_in(db: AsyncConnection, words: str) -> None:
+    """A note to the inbox, told by being written."""
+    await db.execute(NOTE, {"body": clean(words)})
+
+
+async def _add_in(db: AsyncConnection, recipient: str, channel: str, body: Body) -> int:
+    params = {"recipient": recipient, "channel": channel, "body": body.body, "text": body.text}
+    [added] = await rows(db, SQL["add"], params)
+    return int(added["id"])
+
+
+async def _hold_in(db: AsyncConnection, message_id: int, ids: list[int]) -> None:
+    given = "{" + ",".join(map(str, ids)) + "}"
+    held = await rows(db, SQL["hold"], {"message": message_id, "ids": given})
+    if len(held) != len(ids):
+        raise LeaseLost("some of what was owed has been told by somebody else")
+
+
+def _digest_item(row: dict[str, object]) -> DigestItem:
+    subscriptions = row["subscriptions"]
+    names = tuple(str(name) for name in subscriptions) if isinstance(subscriptions, list) else ()
+    link = row["link"]
+    return DigestItem(
+        title=str(row["title"]),
+        link=None if link is None else str(link),
+        source=str(row["source"]),
+        subscriptions=names,
+    )

@@ -1,0 +1,82 @@
+-- name: plan
+-- A compose job for each of these recipients who is owed something that no message holds. A fetch that commits
+-- while a compose job runs meets that job's unique key; without this its rows would wait for nobody. And a message
+-- that has no job any more, since that killed every process that ran it, is over.
+WITH queued AS (
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key)
+    SELECT 'compose_messages', jsonb_build_object('recipient', wanted.name), 'wakebell.compose', wanted.name
+    FROM jsonb_array_elements_text(CAST(CAST(:recipients AS text) AS jsonb)) AS wanted (name)
+    WHERE EXISTS (
+        SELECT FROM wakebell.owed WHERE owed.recipient = wanted.name AND owed.message_id IS NULL)
+    ORDER BY wanted.name
+    ON CONFLICT DO NOTHING
+    RETURNING id
+), abandoned AS (
+    UPDATE wakebell.messages SET
+        status = CASE WHEN status = 'queued' THEN 'failed' ELSE 'uncertain' END,
+        finished_at = now(),
+        last_error = 'its job was given up: every process that tried to send it died'
+    WHERE status IN ('queued', 'sending', 'retrying')
+      AND NOT EXISTS (
+          SELECT FROM wakebell.jobs
+          WHERE jobs.type = 'send_message' AND jobs.unique_key = CAST(messages.id AS text)
+            AND jobs.status IN ('pending', 'running'))
+    RETURNING id
+)
+SELECT (SELECT count(*) FROM queued) AS queued, (SELECT count(*) FROM abandoned) AS abandoned;
+
+-- name: owed
+-- What one recipient is owed and no message holds, oldest first, locked: two compose jobs at once share it.
+SELECT owed.id, owed.subscriptions, items.title, items.link, items.source
+FROM wakebell.owed
+JOIN wakebell.items ON items.id = owed.item_id
+WHERE owed.recipient = :recipient AND owed.message_id IS NULL
+ORDER BY owed.id
+LIMIT :most
+FOR UPDATE OF owed SKIP LOCKED;
+
+-- name: add
+-- One frozen message and the job that sends it.
+WITH added AS (
+    INSERT INTO wakebell.messages (recipient, channel, body, text)
+    VALUES (:recipient, :channel, :body, :text)
+    RETURNING id
+), sending AS (
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts)
+    SELECT 'send_message', jsonb_build_object('message', added.id), 'wakebell.send', CAST(added.id AS text), 1000
+    FROM added
+)
+SELECT id FROM added;
+
+-- name: hold
+-- These rows are told by that message from now on. The caller checks the count: fewer means that somebody else
+-- has told them, and everything is rolled back.
+UPDATE wakebell.owed SET message_id = :message
+WHERE id = ANY (CAST(CAST(:ids AS text) AS bigint[])) AND message_id IS NULL
+RETURNING id;
+
+-- name: start
+-- Before the first byte leaves: the message is being sent, by the job that holds the lease and by no other.
+-- A message found in `sending` was begun by a process that died: it may have arrived.
+UPDATE wakebell.messages SET
+    status = 'sending',
+    attempts = attempts + 1,
+    unanswered = unanswered OR status = 'sending',
+    first_tried_at = coalesce(first_tried_at, now())
+WHERE id = :id
+  AND status IN ('queued', 'sending', 'retrying')
+  AND EXISTS (
+      SELECT FROM wakebell.jobs
+      WHERE jobs.id = :job AND jobs.status = 'running' AND jobs.lease_token = :token AND jobs.lease_until > now())
+RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, now() - first_tried_at AS age;
+
+-- name: prune
+-- Old messages that are over, oldest first; what was owed for them goes with them.
+DELETE FROM wakebell.messages WHERE id = ANY (ARRAY(
+    SELECT id FROM wakebell.messages
+    WHERE finished_at < now() - make_interval(secs => :keep_seconds)
+    ORDER BY finished_at
+    LIMIT :most
+    FOR UPDATE SKIP LOCKED
+))
+RETURNING id;

@@ -1,0 +1,84 @@
+"""JSON on its way into the database: what PostgreSQL cannot hold is refused in a payload and taken out of a result."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from app.stores.text import ERROR_LENGTH, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+def payload_text(payload: Mapping[str, Any]) -> str:
+    """A payload as JSON.
+
+    Raises:
+        ValueError: what in it cannot be stored, by its path: `payload.customer.names[2]`.
+    """
+    try:
+        for path, fault in _faults("payload", payload):
+            raise ValueError(f"{path}: {fault}")
+        return json.dumps(payload, allow_nan=False, separators=(",", ":"))
+    except RecursionError:
+        raise ValueError("payload: is nested too deeply") from None
+
+
+def result_text(result: Any) -> str | None:
+    """A handler's result as JSON: whatever it is, it must not keep the job from being finished.
+
+    One that is longer than 2,000 characters becomes the beginning of its text.
+    """
+    if result is None:
+        return None
+    try:
+        told = json.dumps(_cleaned(result), allow_nan=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        told = json.dumps(clean(repr(result)))
+    return told if len(told) <= ERROR_LENGTH else json.dumps(clean(told))
+
+
+def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            if "\x00" in value:
+                yield path, "holds a NUL character, which PostgreSQL cannot store"
+            elif not _encodable(value):
+                yield path, "holds half of a surrogate pair, which is no character"
+        case None | bool() | int():
+            pass
+        case float():
+            if not math.isfinite(value):
+                yield path, "is not a finite number, which JSON does not have"
+        case dict():
+            for key, inner in value.items():
+                yield from _faults_of_key(path, key)
+                yield from _faults(f"{path}.{key}", inner)
+        case list() | tuple():
+            for index, inner in enumerate(value):
+                yield from _faults(f"{path}[{index}]", inner)
+        case _:
+            yield path, f"is of the type {type(value).__name__}, which JSON does not have"
+
+
+def _faults_of_key(path: str, key: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(key, str):
+        yield path, f"has the key {key!r}, which is not a text"
+    elif "\x00" in key or not _encodable(key):
+        yield path, f"has the key {key!a}, which PostgreSQL cannot store"
+
+
+def _encodable(words: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in words)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value, limit=ERROR_LENGTH)
+    if isinstance(value, dict):
+        return {clean(str(key)): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value

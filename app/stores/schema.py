@@ -1,0 +1,47 @@
+"""Whether the database's schema is the one this release was written for. Costs one statement and no imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+
+if TYPE_CHECKING:
+    from app.stores.database import Database
+
+SchemaState = Literal["current", "behind", "ahead", "missing"]
+
+HEAD = "0001"
+"""The newest file in `alembic/versions`. Versions are numbered: a greater one is newer."""
+
+VERSION = text("SELECT version_num FROM wakebell.alembic_version")
+
+MISSING = frozenset({"3F000", "42P01"})
+"""SQLSTATE of a schema or a table that does not exist."""
+
+
+async def schema_state(database: Database) -> SchemaState:
+    """`behind` and `missing` need `wakebell migrate`. `ahead` is no fault: a newer release has migrated already, and
+    its schema serves this one too.
+
+    Raises:
+        DatabaseUnavailable: it cannot be reached.
+    """
+    try:
+        found = await database.fetch(VERSION)
+    except ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) in MISSING:
+            return "missing"
+        raise
+    version = str(found[0]["version_num"]) if found else ""
+    return compared(version)
+
+
+def compared(version: str) -> SchemaState:
+    """How a version in the database stands to this release's."""
+    if not version:
+        return "missing"
+    if version == HEAD:
+        return "current"
+    return "behind" if version < HEAD else "ahead"
