@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# What the environment was made from. While this is what stands in .venv/made-from, there is nothing to install.
-MADE_FROM = $(CURDIR) $(shell cat requirements-dev.lock pyproject.toml | cksum)
+# What the environment was made from: the lock, and pyproject.toml down to its first ruled line. While this is what
+# stands in .venv/made-from, there is nothing to install.
+MADE_FROM = $(CURDIR) $(shell { cat requirements-dev.lock; sed '/^\# ---/q' pyproject.toml; } | cksum)
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url \
 	--no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe
 
@@ -46,7 +47,8 @@ venv:
 		{ [ "$(origin PYTHON)" = file ] || [ "$$($(BIN)/python --version)" = "$$($(PYTHON) --version 2>&1)" ]; }; \
 		then exit 0; fi; \
 	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-		echo "Wakebell needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1):" \
+		found=$$($(PYTHON) --version 2>&1) || found="not to be found"; \
+		echo "Wakebell needs Python 3.11 or later, and $(PYTHON) is $$found:" \
 			"name another one with make PYTHON=python3.12 $(or $(firstword $(MAKECMDGOALS)),run)." >&2; exit 1; fi; \
 	set -e; \
 	echo "Making .venv with $$($(PYTHON) --version); the first time takes about a minute."; \

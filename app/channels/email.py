@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, timedelta
 from email import message_from_string, policy
 from email.errors import MessageError
+from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -88,14 +89,17 @@ def compose(digest: Digest, options: Options) -> list[Body]:
     text = digests.as_text(digest)
     if not text:
         return []
-    mail = EmailMessage(policy=ASCII_MAIL)
-    mail["From"] = _sender(options.sender)
-    if (recipient := _address(digest.to)) is not None:
-        mail["To"] = recipient
-    mail["Subject"] = _subject(digest)
-    mail["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers, please
-    mail.set_content(text)
-    return [Body(body=mail.as_bytes().decode("ascii"), text=text)]
+    recipient = _address(digest.to)
+    headers = {
+        "From": _mailbox(_sender(options.sender)),
+        "To": _mailbox(recipient) if recipient is not None else "undisclosed-recipients:;",
+        "Subject": _encoded(_subject(digest)),
+        "Auto-Submitted": "auto-generated",  # RFC 3834: no out-of-office answers, please
+    }
+    content = EmailMessage(policy=ASCII_MAIL)
+    content.set_content(text)
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    return [Body(body="".join(lines) + content.as_bytes().decode("ascii"), text=text)]
 
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:  # noqa: ARG001 - as every channel
@@ -203,6 +207,18 @@ def _host(value: str) -> str:
     if not host:
         raise ValueError("the host must be the name or the address of an SMTP server")
     return host
+
+
+def _mailbox(address: Address) -> str:
+    if address.display_name.isascii():
+        return str(address)
+    return f"{_encoded(address.display_name)} <{address.addr_spec}>"
+
+
+def _encoded(text: str) -> str:
+    """A header's text in ASCII, folded. Python's newer `EmailMessage` loses spaces between long encoded words."""
+    charset = "us-ascii" if text.isascii() and "=?" not in text else "utf-8"
+    return Header(text, charset, header_name="Subject").encode(linesep="\r\n")
 
 
 def _sender(value: str) -> Address:

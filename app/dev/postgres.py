@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -59,6 +59,12 @@ class EmbeddedPostgres:
 
     folder: Path
     socket_folder: Path
+
+    started: bool = field(default=True, compare=False)
+    """Whether `start` has started it; False: it found it running, for another process or left by a killed one."""
+
+    started: bool
+    """Whether this call started it; else it was found running, and somebody else relies on it."""
 
     @property
     def url(self) -> str:
@@ -102,8 +108,9 @@ def start(folder: Path = FOLDER, *, options: Mapping[str, str] | None = None) ->
         _require_version(folder)
         if not folder.exists():
             _make(folder, user)
-        socket_folder = _running(folder) or _start(folder, user, options or {})
-    return EmbeddedPostgres(folder=folder, socket_folder=socket_folder)
+        running = _running(folder)
+        socket_folder = running or _start(folder, user, options or {})
+    return EmbeddedPostgres(folder=folder, socket_folder=socket_folder, started=running is None)
 
 
 def _programs() -> Path:

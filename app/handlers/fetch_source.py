@@ -95,7 +95,7 @@ async def _store(source: SourceSettings, fetched: Fetched, ctx: Context) -> Sett
         fetched=fetched,
         matches=matches,
         keep=ctx.settings.retention.items,
-        note=lambda known: words.watching(language, source.name, known),
+        note=lambda known: words.watching(language, source=source.name, count=known),
     )
     if stored is not None:
         ctx.tally.add("sources.fetched")

@@ -54,6 +54,7 @@ def test_a_server_whose_owner_was_killed_is_taken_over_and_can_be_stopped(home: 
     left_behind = postgres.start(home / "postgres")
     found = postgres.start(home / "postgres", options={"fsync": "off"})
     assert found == left_behind
+    assert (left_behind.started, found.started) == (True, False)
     assert asyncio.run(ask(found.url, "SHOW fsync")) == "on"
     found.stop()
     assert not (home / "postgres" / "postmaster.pid").exists()

@@ -17,7 +17,7 @@ def declared(label: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("label", ["windows-874", "TIS-620", "iso-8859-11", "Windows-874"])
-def test_thai_is_read_under_each_of_its_labels(label):
+def test_thai_is_read_under_each_of_its_labels(label: str):
     assert THAI in decode(declared(label, THAI).encode("cp874")).text
 
 
@@ -46,7 +46,7 @@ def test_thai_is_read_under_each_of_its_labels(label):
         (f"<t>{THAI * 5}</t>".encode("cp874"), "", THAI),
     ],
 )
-def test_the_text_is_read_whatever_is_declared(body, content_type, shown):
+def test_the_text_is_read_whatever_is_declared(body: bytes, content_type: str, shown: str):
     assert shown in decode(body, content_type).text
 
 
@@ -64,10 +64,10 @@ def test_one_bad_byte_does_not_spoil_the_rest():
 
 
 @pytest.mark.parametrize("label", ["", "utf-9", "x-user-defined", "replacement"])
-def test_an_unknown_label_has_no_codec(label):
+def test_an_unknown_label_has_no_codec(label: str):
     assert codec_of(label) == ""
 
 
 @given(st.binary(max_size=200), st.sampled_from(["", "text/xml; charset=big5", "a; charset=utf-16", "charset="]))
-def test_any_bytes_are_some_text(body, content_type):
+def test_any_bytes_are_some_text(body: bytes, content_type: str):
     assert isinstance(decode(body, content_type).text, str)

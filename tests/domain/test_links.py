@@ -25,7 +25,7 @@ BASE = "https://e.test/blog/feed.xml?token=secret#part"
         ("https://a.test/" + "x" * 5000, None),
     ],
 )
-def test_a_link_is_opened_as_a_browser_would(link, whole):
+def test_a_link_is_opened_as_a_browser_would(link: str, whole: str | None):
     assert links.absolute(link, BASE) == whole
 
 
@@ -39,7 +39,7 @@ def test_a_link_is_opened_as_a_browser_would(link, whole):
         ("https://e.test", "https://e.test/"),
     ],
 )
-def test_tracking_and_order_make_no_difference(one, other):
+def test_tracking_and_order_make_no_difference(one: str, other: str):
     assert links.canonical(one) == links.canonical(other)
 
 
@@ -54,7 +54,7 @@ def test_tracking_and_order_make_no_difference(one, other):
         ("https://e.test/a//b", "https://e.test/a/b"),
     ],
 )
-def test_what_may_be_another_page_stays_another(one, other):
+def test_what_may_be_another_page_stays_another(one: str, other: str):
     assert links.canonical(one) != links.canonical(other)
 
 
@@ -65,7 +65,7 @@ def test_a_long_key_becomes_its_hash():
 
 
 @given(st.text(), st.text())
-def test_any_text_may_stand_where_a_link_should(link, base):
+def test_any_text_may_stand_where_a_link_should(link: str, base: str):
     whole = links.absolute(link, base)
 
     assert whole is None or whole.startswith(("http://", "https://"))

@@ -40,7 +40,7 @@ def title(document: str) -> str | None:
         ("&LT;b&GT;", "<b>"),
     ],
 )
-def test_a_strict_parser_reads_it(written, shown):
+def test_a_strict_parser_reads_it(written: str, shown: str):
     assert title(f"<rss><title>{written}</title></rss>") == shown
 
 
@@ -64,7 +64,7 @@ def test_attributes_are_repaired_too():
         ("<rss><title>x</title></rss><script>if (a < b && c) {}</script>", "x"),
     ],
 )
-def test_what_stands_before_and_after_the_root_does_no_harm(document, shown):
+def test_what_stands_before_and_after_the_root_does_no_harm(document: str, shown: str):
     assert title(document) == shown
 
 
@@ -94,7 +94,7 @@ def test_entities_cannot_make_a_document_huge():
         ("", False),
     ],
 )
-def test_a_missing_end_is_seen(document, whole):
+def test_a_missing_end_is_seen(document: str, whole: bool):
     assert repair(document).whole is whole
 
 
@@ -117,19 +117,19 @@ def test_a_missing_end_is_seen(document, whole):
         "[",
     ],
 )
-def test_a_hostile_document_is_read_to_its_end(unit):
+def test_a_hostile_document_is_read_to_its_end(unit: str):
     document = "<rss>" + unit * (450_000 // len(unit))
 
     assert not repair(document).whole
 
 
 @given(st.text(alphabet=st.sampled_from("<>&;#\"'/ abr!-=[]?5x\0"), max_size=80))
-def test_any_document_is_repaired_somehow(document):
+def test_any_document_is_repaired_somehow(document: str):
     assert repair(document).xml.startswith("<?xml")
 
 
 @given(st.text(max_size=50))
-def test_escaped_text_survives(written):
+def test_escaped_text_survives(written: str):
     escaped = written.replace("&", "&amp;").replace("<", "&lt;")
 
     again = repair(f"<rss><title>{escaped}</title></rss>").xml

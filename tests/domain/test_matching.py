@@ -73,7 +73,7 @@ def item(title: str = "Python developer", **more: Any) -> Item:
         ("さくら", "桜とさくらの木"),
     ],
 )
-def test_a_word_is_found(word, text):
+def test_a_word_is_found(word: str, text: str):
     assert contains(fold(text), word)
 
 
@@ -104,7 +104,7 @@ def test_a_word_is_found(word, text):
         ("python", ""),
     ],
 )
-def test_a_word_is_not_found(word, text):
+def test_a_word_is_not_found(word: str, text: str):
     assert not contains(fold(text), word)
 
 
@@ -143,7 +143,7 @@ def test_a_phrase_does_not_reach_from_the_title_into_the_text():
         ({"sources": frozenset()}, False, "board is not one of its sources"),
     ],
 )
-def test_the_verdict_says_why(conditions, matched, why):
+def test_the_verdict_says_why(conditions: dict[str, Any], matched: bool, why: str):
     verdict = judge(item(fields={"budget": 300, "note": "soon"}), "board", subscription(**conditions))
 
     assert (verdict.matched, verdict.why) == (matched, why)
@@ -186,15 +186,15 @@ def test_an_item_folded_once_is_judged_the_same():
         ("9" * 400, 10.0**200),
     ],
 )
-def test_numbers_are_read_from_texts(value, number):
+def test_numbers_are_read_from_texts(value: Any, number: float | None):
     assert number_of(value) == (pytest.approx(number) if number is not None else None)
 
 
 @given(st.text(), st.text(max_size=5))
-def test_any_text_can_be_asked_for_any_word(text, word):
+def test_any_text_can_be_asked_for_any_word(text: str, word: str):
     assert contains(fold(text), word) in {True, False}
 
 
 @given(st.from_regex(r"\A[a-z]{1,8}\Z"))
-def test_a_word_between_commas_is_always_found(word):
+def test_a_word_between_commas_is_always_found(word: str):
     assert contains(fold(f"One,{word.upper()},two"), word)

@@ -21,7 +21,7 @@ PRINTED = st.text(alphabet=st.sampled_from("<>&;#\"'/ abAB!-=[]5x\ud83d\ude00\u2
         ("👩\u200d👩\u200d👧", "👩\u200d👩\u200d👧"),
     ],
 )
-def test_what_is_no_text_is_removed(written, shown):
+def test_what_is_no_text_is_removed(written: str, shown: str):
     assert text.clean(written) == shown
 
 
@@ -44,7 +44,7 @@ def test_what_is_no_text_is_removed(written, shown):
         ("", ""),
     ],
 )
-def test_a_title_of_html_is_read_as_a_person_would(markup, shown):
+def test_a_title_of_html_is_read_as_a_person_would(markup: str, shown: str):
     assert text.title_of_html(markup) == shown
 
 
@@ -63,7 +63,7 @@ def test_a_title_of_html_is_read_as_a_person_would(markup, shown):
         ("<!-- never closed <p>text", ""),
     ],
 )
-def test_a_description_of_html_is_read_as_a_person_would(markup, shown):
+def test_a_description_of_html_is_read_as_a_person_would(markup: str, shown: str):
     assert text.text_of_html(markup) == shown
 
 
@@ -82,12 +82,12 @@ def test_a_long_text_is_cut():
     ("plain", "first"),
     [("", ""), ("few words", "few words"), ("w " * 50, "w w w w w w w w w w w w …")],
 )
-def test_the_first_words_name_what_has_no_title(plain, first):
+def test_the_first_words_name_what_has_no_title(plain: str, first: str):
     assert text.first_words(plain) == first
 
 
 @pytest.mark.parametrize("unit", ["<", "<a ", '<a "', "<a '\"", "<!--", "&", "&#1;", "<b>", '"">', "<script>"])
-def test_hostile_markup_is_read_to_its_end(unit):
+def test_hostile_markup_is_read_to_its_end(unit: str):
     markup = unit * (450_000 // len(unit))
 
     assert len(text.text_of_html(markup)) <= text.TEXT_LIMIT
@@ -95,7 +95,7 @@ def test_hostile_markup_is_read_to_its_end(unit):
 
 
 @given(PRINTED | st.text())
-def test_whatever_comes_out_can_be_stored_and_sent(written):
+def test_whatever_comes_out_can_be_stored_and_sent(written: str):
     for read in (text.title, text.title_of_html, text.text, text.text_of_html):
         shown = read(written)
 

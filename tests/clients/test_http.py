@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from app.clients.http import failure_of, host_of, post, retry_after
+from app.domain.errors import PermanentFailure, TemporaryFailure
+
+NOW = datetime(2026, 10, 21, 7, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "wait"),
+    [
+        ("120", timedelta(seconds=120)),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", timedelta(minutes=28)),
+        ("Wed, 21 Oct 2026 07:28:00", timedelta(minutes=28)),
+        ("Wed, 21 Oct 2026 06:00:00 GMT", None),
+        ("Wed, 21 Oct 2099 06:00:00 GMT", timedelta(days=1)),
+        ("999999999999", timedelta(days=1)),
+        ("soon", None),
+        ("-5", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_read_in_seconds_and_as_a_date(value: str, wait: timedelta | None):
+    assert retry_after(httpx.Response(429, headers={"Retry-After": value}), now=NOW) == wait
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(408, TemporaryFailure), (425, TemporaryFailure), (429, TemporaryFailure), (500, TemporaryFailure)]
+    + [(400, PermanentFailure), (404, PermanentFailure), (302, PermanentFailure)],
+)
+def test_a_status_decides_whether_to_try_again(status: int, kind: type[Exception]):
+    response = httpx.Response(status, text="a\nb\x07c", request=httpx.Request("POST", "https://e.test/hush"))
+
+    failure = failure_of(response)
+
+    assert type(failure) is kind
+    assert str(failure) == f"e.test answered {status}: a b c"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (httpx.ConnectError("https://e.test/hush"), "e.test could not be reached (ConnectError)"),
+        (httpx.ReadTimeout("https://e.test/hush"), "e.test did not answer in time (ReadTimeout)"),
+    ],
+)
+async def test_a_network_failure_names_the_host_alone(error: Exception, told: str):
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        with pytest.raises(TemporaryFailure) as caught:
+            await post(http, "https://e.test/hush", content=b"", headers={})
+
+    assert str(caught.value) == told
+
+
+async def test_an_address_of_another_kind_is_refused():
+    async with httpx.AsyncClient() as http:
+        with pytest.raises(PermanentFailure, match="the address is not an http or https address"):
+            await post(http, "ftp://e.test/hush", content=b"", headers={})
+
+
+@pytest.mark.parametrize(("url", "host"), [("https://u:p@e.test/x", "e.test"), ("http://[::1", "the address")])
+def test_a_host_is_told_without_the_rest(url: str, host: str):
+    assert host_of(url) == host
