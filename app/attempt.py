@@ -119,7 +119,13 @@ async def _finish(ctx: Context, job: Job, runnable: Runnable, outcome: Any, **to
     if outcome in {"retry", "failed"}:
         log.warning(
             "job attempt failed",
-            extra={"job": job.id, "type": job.type, "attempt": job.attempt, "outcome": outcome, "reason": told["error"]},
+            extra={
+                "job": job.id,
+                "type": job.type,
+                "attempt": job.attempt,
+                "outcome": outcome,
+                "reason": told["error"],
+            },
         )
         ctx.tally.fail(f"job type {job.type} failed")
     if not runnable.own and outcome in COUNTERS:

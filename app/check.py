@@ -54,7 +54,10 @@ async def _database_problems(environ: Mapping[str, str]) -> list[str]:
 
 
 def _described(configured: Settings) -> list[str]:
-    lines = [f"source {s.name}: {s.kind}, every {s.every.total_seconds() / 60:g} minutes" for s in configured.sources.values()]
+    lines = [
+        f"source {s.name}: {s.kind}, every {s.every.total_seconds() / 60:g} minutes"
+        for s in configured.sources.values()
+    ]
     lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
     lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
     lines += [f"subscription {s.name}: to {', '.join(s.to)}" for s in configured.subscriptions]

@@ -162,7 +162,7 @@ def _configured(*, need: set[str] | None = None) -> Iterator[Settings]:
 
 @contextmanager
 def _database() -> Iterator[Mapping[str, str]]:
-    """The environment with a DATABASE_URL in it: where none is set, the embedded PostgreSQL's, for as long as needed."""
+    """The environment with a DATABASE_URL in it: where none is set, the embedded PostgreSQL's, while it is needed."""
     environ = settings.from_process()
     if settings.load_database(environ).url is not None:
         yield environ

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SLOTS = {True: 8, False: 10}
-"""How many own (True) and users' (False) jobs run at once: what one small machine and a pool of six connections bear."""
+"""How many own (True) and users' (False) jobs run at once: what a small machine and a pool of six connections bear."""
 
 OWN_LEAST = timedelta(seconds=5)
 """An own job is not begun with less time than this; with more it runs under what is left, and goes back when cut."""
@@ -39,8 +39,9 @@ STOP_SECONDS = 8.0
 
 
 async def until_idle(ctx: Context, runnables: Mapping[str, Runnable]) -> None:
-    """Run what is due, several at a time. Returns when a claim finds nothing and nothing runs, when the time is up,
-    or when the process was told to stop.
+    """Run what is due, several at a time.
+
+    Returns when a claim finds nothing and nothing runs, when the time is up, or when the process was told to stop.
 
     Raises:
         DatabaseUnavailable: it was lost on the way; what was running is due again when its lease ends.

@@ -31,6 +31,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         told: dict[str, object] = {
             "at": at.replace("+00:00", "Z"),
@@ -48,6 +49,7 @@ class Console(logging.Formatter):
     """A line for people, with the traceback below it."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The line and what belongs to it."""
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         told = " ".join(f"{name}={value}" for name, value in fields(record).items())
         line = f"{at} {record.levelname.lower():7} {record.getMessage()}{'  ' if told else ''}{told}"

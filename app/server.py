@@ -1,4 +1,4 @@
-"""uvicorn, told what this service wants: an order to stop ends the batch at its next job, and the answer still comes."""
+"""uvicorn as this service wants it: an order to stop ends the batch at its next job, and the answer still comes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """uvicorn's own would raise the signal again at the end: exit status 143, which supervisors take for a crash."""
+        """Without raising the signal again at the end: its exit status 143 is a crash to supervisors."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self.stop)

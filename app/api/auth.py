@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Depends, Request  # noqa: TC002 - FastAPI reads the annotations
+from fastapi import Depends, Request
 
 from app.api.deps import the_service
 from app.api.errors import Problem

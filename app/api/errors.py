@@ -61,7 +61,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_http(_: Request, error: HTTPException) -> ProblemResponse:
-        return problem(error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail), headers=error.headers)
+        return problem(
+            error.status_code, HTTPStatus(error.status_code).phrase, str(error.detail), headers=error.headers
+        )
 
     @app.exception_handler(RequestValidationError)
     async def on_validation(_: Request, error: RequestValidationError) -> ProblemResponse:

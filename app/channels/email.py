@@ -41,8 +41,8 @@ FAREWELL_SECONDS = 1
 SUBJECT_CLUSTERS = 80
 """Of the first title: more is not shown in any list of mails."""
 
-ASCII_MAIL = policy.SMTP.clone(cte_type="7bit", max_line_length=78)
-"""Nothing but ASCII on the wire: every server takes it, and the frozen text is the bytes."""
+ASCII_MAIL = policy.SMTP.clone(cte_type="7bit", max_line_length=76)
+"""Nothing but ASCII on the wire: every server takes it, and the frozen text is the bytes. Lines of RFC 2045, 6.7."""
 
 DOMAIN = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f.:]+\]")
 
@@ -54,12 +54,23 @@ NOT_OFFERED = (aiosmtplib.SMTPNotSupported, aiosmtplib.SMTPException)
 """What the library raises where a server has no STARTTLS or no AUTH; every other error has a class of its own."""
 
 
+def _host(value: str) -> str:
+    host = value.strip()
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        host = ""
+    if not host:
+        raise ValueError("the host must be the name or the address of an SMTP server")
+    return host
+
+
 class Options(BaseModel):
     """`[channels.x] kind = "email"`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    host: Annotated[str, AfterValidator(lambda value: _host(value))]
+    host: Annotated[str, AfterValidator(_host)]
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """None: 465 with `security = "tls"`, else 587."""
@@ -196,17 +207,6 @@ def _subject(digest: Digest) -> str:
     title = digests.plain_title(digest.items[0].title) or words.untitled(digest.language)
     title = textcut.shorten(title, limit=SUBJECT_CLUSTERS, characters=SUBJECT_CLUSTERS * 4)
     return f"{words.new_items(digest.language, len(digest.items))}: {title}"
-
-
-def _host(value: str) -> str:
-    host = value.strip()
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        host = ""
-    if not host:
-        raise ValueError("the host must be the name or the address of an SMTP server")
-    return host
 
 
 def _mailbox(address: Address) -> str:

@@ -143,6 +143,8 @@ async def _open(http: httpx.AsyncClient, hop: _Hop) -> httpx.Response:
     except httpx.LocalProtocolError as error:
         raise PermanentFailure("a configured header holds characters that HTTP does not allow") from error
     except httpx.HTTPError as error:
+        if isinstance(error, httpx.RemoteProtocolError) and "location header" in str(error):  # httpx reads it, too
+            raise PermanentFailure(f"{hop.url.host} redirects to an address that cannot be read") from error
         raise outside.unreachable(str(hop.url), error) from error
 
 

@@ -61,10 +61,7 @@ class EmbeddedPostgres:
     socket_folder: Path
 
     started: bool = field(default=True, compare=False)
-    """Whether `start` has started it; False: it found it running, for another process or left by a killed one."""
-
-    started: bool
-    """Whether this call started it; else it was found running, and somebody else relies on it."""
+    """Whether `start` has started it; else it was found running, for another process or left by a killed one."""
 
     @property
     def url(self) -> str:

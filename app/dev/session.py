@@ -135,7 +135,10 @@ async def _show_inbox(service: Service, after: int) -> None:
 
 def _tell_how(secret: str, base: str) -> None:
     _say(f"serving on {base}  (Ctrl-C stops everything)")
-    print(f"\n  ring it yourself:\n\n    curl -X POST -H 'Authorization: Bearer {secret}' {base}/api/cron/tick\n", flush=True)
+    print(
+        f"\n  ring it yourself:\n\n    curl -X POST -H 'Authorization: Bearer {secret}' {base}/api/cron/tick\n",
+        flush=True,
+    )
 
 
 async def _ended(server: Server, serving: asyncio.Task[None]) -> None:

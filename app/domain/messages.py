@@ -1,9 +1,11 @@
 """What is told, to whom: a digest is what is owed, a message is its frozen form.
 
-    owed rows --compose, once--> message `queued` --send--> `sending` --answer--> `sent`
-                                                     ^          |---temporary---> `retrying` (then `sending` again)
-                                                     |          |---permanent---> `failed`
-                                                     `----------`---no answer, too old for the key---> `uncertain`
+owed rows --compose, once--> queued --send--> sending --answer--> sent
+^  |--permanent--> failed
+|  |--no answer for as long as the key is known--> uncertain
+|  |
+retrying ---'  |
+^----temporary
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ class Tally:
         self._counts[name] += count
 
     def fail(self, words: str) -> None:
-        """Note what failed, once. Names of sources, channels and job types only: summaries of public repositories
-        are public.
+        """Note what failed, once.
+
+        Names of sources, channels and job types only: summaries of public repositories are public.
         """
         self._errors[words] = None
 
@@ -58,7 +59,7 @@ class Tally:
             told = [*told[: MOST_ERRORS - 1], f"and {len(told) - MOST_ERRORS + 1} more"]
         return told
 
-    def summary(  # noqa: PLR0913 - one argument a fact that is not a counter
+    def summary(
         self,
         *,
         tick: int,

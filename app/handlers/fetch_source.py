@@ -116,7 +116,6 @@ def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscr
                 for recipient in subscription.to:
                     names.setdefault(recipient, []).append(subscription.name)
         found += [
-            Match(key=item.key, recipient=recipient, subscriptions=tuple(sorted(by)))
-            for recipient, by in names.items()
+            Match(key=item.key, recipient=recipient, subscriptions=tuple(sorted(by))) for recipient, by in names.items()
         ]
     return found

@@ -32,10 +32,14 @@ class Source(Protocol):
     """What a file in this folder has. A test walks the folder."""
 
     Options: type[BaseModel]
-    """The keys of `[sources.x]` but `kind` and `every_minutes`; refuses others. Its `url` is what a changed
-    source is told by."""
+    """The keys of `[sources.x]` but `kind` and `every_minutes`; refuses others.
+
+    Its `url` is what a changed source is told by.
+    """
 
     async def fetch(self, options: Any, ctx: Reading) -> Fetched | Unchanged:
-        """One round. Raises TemporaryFailure or PermanentFailure with a reason a person understands; never returns
-        part of a round."""
+        """One round, never a part of one.
+
+        Raises TemporaryFailure or PermanentFailure with a reason that a person understands.
+        """
         ...

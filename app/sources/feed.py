@@ -13,6 +13,7 @@ import re
 import warnings
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr
@@ -57,10 +58,11 @@ MARKED_UP = frozenset({"text/html", "application/xhtml+xml"})
 def _web_address(url: str) -> str:
     told = "must be a whole http:// or https:// address, as a browser shows it"
     try:
-        read = httpx.URL(url.strip())
-    except httpx.InvalidURL:
-        raise ValueError(told) from None
-    if read.scheme not in {"http", "https"} or not read.host:
+        parts = urlsplit(url.strip())
+        usable = parts.scheme in {"http", "https"} and parts.hostname and httpx.URL(url.strip()).host
+    except (ValueError, httpx.InvalidURL):
+        usable = None
+    if not usable:
         raise ValueError(told)
     return url.strip()
 

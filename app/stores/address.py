@@ -141,13 +141,13 @@ PLACES = frozenset({"host", "port", "user", "password", "dbname"})
 
 def _query(parts: SplitResult, name: str, problems: list[str]) -> dict[str, str]:
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    for key in sorted(query.keys() - KNOWN - PLACES - DROPPED):
-        problems.append(f'{name}: the key "{key}" is not known; remove it')
+    unknown = sorted(query.keys() - KNOWN - PLACES - DROPPED)
+    problems += [f'{name}: the key "{key}" is not known; remove it' for key in unknown]
     return {key: value for key, value in query.items() if value}
 
 
 def _hosts(parts: SplitResult, query: Mapping[str, str], name: str, problems: list[str]) -> tuple[list[str], list[int]]:
-    """libpq takes several hosts, a socket folder as `host=`, and one port for each host or for all."""
+    """As libpq does: several hosts, a socket folder as `host=`, and one port for each host or for all."""
     netloc = parts.netloc.rpartition("@")[2]
     found = [_host_and_port(entry) for entry in netloc.split(",")] if netloc else []
     hosts = [unquote(host) for host, _ in found if host]
@@ -192,7 +192,7 @@ def _seconds(value: str | None, name: str, problems: list[str]) -> float:
 
 
 def _security(mode: str, query: Mapping[str, str], name: str, problems: list[str]) -> ssl.SSLContext | str | bool:
-    """libpq's rules: `require` encrypts and verifies only against a given root; `verify-*` always verify."""
+    """By libpq's rules: `require` encrypts and verifies only against a given root; `verify-*` always verify."""
     if mode not in SSL_MODES:
         problems.append(f'{name}: sslmode "{mode}" is not known; it is one of {", ".join(SSL_MODES)}')
         return False

@@ -57,8 +57,9 @@ class Database:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[Database]:
-        """For the length of a request. When the last one ends, every connection is closed: hosts and databases
-        that sleep wait for that.
+        """For the length of a request.
+
+        When the last one ends, every connection is closed: hosts and databases that sleep wait for that.
         """
         self._users += 1
         try:
@@ -149,7 +150,9 @@ def connect(url: str, *, name: str = "DATABASE_URL") -> Database:
     """
     address = parse(url, name=name)
     if address.dropped:
-        log.info("keys of the database's URL that mean nothing here were ignored", extra={"keys": list(address.dropped)})
+        log.info(
+            "keys of the database's URL that mean nothing here were ignored", extra={"keys": list(address.dropped)}
+        )
     return Database(address)
 
 

@@ -20,11 +20,19 @@ class Kept(Protocol):
     """How long rows are kept, as the configuration says."""
 
     @property
-    def items(self) -> timedelta: ...
+    def items(self) -> timedelta:
+        """Counted from an item's last sighting to its source's last complete round."""
+        ...
+
     @property
-    def jobs(self) -> timedelta: ...
+    def jobs(self) -> timedelta:
+        """From their end."""
+        ...
+
     @property
-    def messages(self) -> timedelta: ...
+    def messages(self) -> timedelta:
+        """From their end."""
+        ...
 
 
 class Housekeeping:

@@ -50,7 +50,7 @@ class Items:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add_round(  # noqa: PLR0913 - one transaction needs all of it
+    async def add_round(
         self,
         job: Job,
         *,
@@ -61,8 +61,9 @@ class Items:
         keep: timedelta,
         note: Callable[[int], str],
     ) -> Round | None:
-        """Store a complete round: fresh items, what is owed for them, the validators, the primed mark, the end of
-        the job; all of it or nothing.
+        """Store a complete round, all of it or nothing.
+
+        That is: fresh items, what is owed for them, the validators, the primed mark, the end of the job.
 
         `note` words the inbox's note of a first round from the number of known items. None: the source has been
         given another address meanwhile, nothing was written and the job goes on later.

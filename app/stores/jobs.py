@@ -100,7 +100,7 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def enqueue(  # noqa: PLR0913 - a job has as many sides
+    async def enqueue(
         self,
         *,
         type: str,  # noqa: A002 - the column's name

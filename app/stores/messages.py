@@ -128,7 +128,7 @@ class Messages:
             await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
 
     async def give_up(self, job: Job, message_id: int, reason: str, *, uncertain: bool) -> None:
-        """No further try: `failed`, or `uncertain` when it may have arrived. Fails the job with it; raises LeaseLost."""
+        """No further try: `failed`, or `uncertain` when it may have arrived. Fails the job too; raises LeaseLost."""
         status = "uncertain" if uncertain else "failed"
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)

@@ -64,7 +64,9 @@ class Sources:
 
     async def plan(self, wanted: Sequence[Wanted]) -> int:
         """Queue a fetch for each source that is due, and tell how many were. Two ticks at once share them."""
-        given = [{"name": w.name, "fingerprint": w.fingerprint, "every_seconds": w.every.total_seconds()} for w in wanted]
+        given = [
+            {"name": w.name, "fingerprint": w.fingerprint, "every_seconds": w.every.total_seconds()} for w in wanted
+        ]
         [found] = await self._database.fetch(SQL["plan"], {"wanted": json.dumps(given)})
         return int(found["due"])
 

@@ -19,4 +19,6 @@ def load(store: str) -> dict[str, TextClause]:
     """
     script = (Path(__file__).parent / f"{store}.sql").read_text(encoding="utf-8")
     blocks = script.split(HEADING)[1:]
-    return {name.strip(): text(body.strip().rstrip(";")) for name, _, body in (block.partition("\n") for block in blocks)}
+    return {
+        name.strip(): text(body.strip().rstrip(";")) for name, _, body in (block.partition("\n") for block in blocks)
+    }

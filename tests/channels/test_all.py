@@ -52,7 +52,7 @@ def digest(titles: list[str], language: str = "en") -> Digest:
 
 
 @pytest.fixture(params=KINDS)
-def kind(request) -> str:
+def kind(request):
     return request.param
 
 

@@ -3,14 +3,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 import subprocess
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from email import message_from_bytes, policy
 from uuid import UUID
 
 import httpx
 import pytest
-from aiosmtpd.smtp import SMTP, AuthResult
+from aiosmtpd.smtp import AuthResult
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from app.channels import email
 from app.domain.errors import PermanentFailure, TemporaryFailure, Unanswered
 from app.domain.messages import Digest, DigestItem, Message
+from tests.channels.smtp_server import Mailbox, listening
 
 KEY = UUID("5f1a2b3c-0000-4000-8000-000000000001")
 FIRST_TRIED_AT = datetime(2026, 11, 30, 16, 5, tzinfo=timezone(timedelta(hours=7)))
@@ -44,7 +44,7 @@ def parsed(raw: bytes):
     return message_from_bytes(raw, policy=policy.SMTP)
 
 
-def text_of(raw: bytes) -> str:
+def text_of(raw: bytes):
     return parsed(raw).get_content().replace("\r\n", "\n").rstrip("\n")
 
 
@@ -53,69 +53,16 @@ async def send(told: Message, chosen: email.Options):
         return await email.send(told, chosen, http)
 
 
-class Mailbox:
-    """What a server does: keeps mails, or answers with the reply it is given for a command."""
-
-    def __init__(self, **replies: str) -> None:
-        self.replies = replies
-        self.envelopes: list = []
-        self.users: list = []
-
-    async def handle_MAIL(self, server, session, envelope, address, options):
-        envelope.mail_from = address
-        return self.replies.get("mail", "250 OK")
-
-    async def handle_RCPT(self, server, session, envelope, address, options):
-        envelope.rcpt_tos.append(address)
-        return self.replies.get("rcpt", "250 OK")
-
-    async def handle_DATA(self, server, session, envelope):
-        self.envelopes.append(envelope)
-        self.users.append(session.auth_data.login if session.authenticated else None)
-        if self.replies.get("data") == "hang up":
-            server.transport.abort()
-        return self.replies.get("data", "250 queued as 4711")
-
-    async def handle_QUIT(self, server, session, envelope):
-        if self.replies.get("quit") == "hang up":
-            server.transport.abort()
-        return self.replies.get("quit", "221 Bye")
-
-
-@asynccontextmanager
-async def listening(mailbox: Mailbox, *, tls: ssl.SSLContext | None = None, **settings):
-    """The port of a real SMTP server in this loop."""
-    loop = asyncio.get_running_loop()
-    transports: list[asyncio.Transport] = []
-
-    class Server(SMTP):
-        def connection_made(self, transport):
-            transports.append(transport)
-            super().connection_made(transport)
-
-    def connect() -> Server:
-        return Server(mailbox, hostname="mx.test", loop=loop, **settings)
-
-    server = await loop.create_server(connect, "127.0.0.1", 0, ssl=tls)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        await server.wait_closed()
-        for transport in transports:
-            transport.abort()
-        for _ in range(3):  # an aborted transport closes its socket in the loop's next rounds
-            await asyncio.sleep(0)
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     key, cert = folder / "key.pem", folder / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        + ["-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"]
-        + ["-addext", "subjectAltName=IP:127.0.0.1"],
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+            *("-keyout", key, "-out", cert, "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+        ],
         check=True,
         capture_output=True,
     )
@@ -283,8 +230,10 @@ async def test_without_starttls_nothing_is_sent():
 
 @pytest.mark.parametrize(
     "to",
-    ["", "me", "ü@example.org", "a@example.org, b@example.org", "a@example.org\nBcc: b@example.org", "a b@example.org"]
-    + ["a@example.org\0", "@", "a@b..org", "\ud800@example.org"],
+    [
+        *("", "me", "@", "a@b..org", "a b@example.org", "ü@example.org", "\ud800@example.org", "a@example.org\0"),
+        *("a@example.org, b@example.org", "a@example.org\nBcc: b@example.org"),
+    ],
 )
 async def test_an_address_that_cannot_be_mailed_to_is_told_when_sending(to):
     told = message(digest("Dev", to=to))

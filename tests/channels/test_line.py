@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app.channels import line
 from app.domain import textcut
-from app.domain.errors import PermanentFailure, TemporaryFailure
+from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
 from app.domain.messages import Digest, DigestItem, Message, Receipt
 
 OPTIONS = line.Options.model_validate({"token": "secret-token", "base_url": "https://line.test/"})
@@ -34,9 +34,9 @@ def answering(status: int = 200, **answer) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.MockTransport(lambda request: httpx.Response(status, **answer)))
 
 
-async def failure(status: int, **answer) -> PermanentFailure | TemporaryFailure:
+async def failure(status: int, **answer) -> Failure:
     async with answering(status, **answer) as http:
-        with pytest.raises((PermanentFailure, TemporaryFailure)) as caught:
+        with pytest.raises(Failure) as caught:
             await line.send(MESSAGE, OPTIONS, http)
     return caught.value
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from app.channels import webhook
-from app.domain.errors import PermanentFailure, TemporaryFailure
+from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
 from app.domain.messages import Digest, DigestItem, Message, Receipt
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -47,10 +47,10 @@ async def sent(body: str) -> tuple[httpx.Request, Receipt]:
     return requests[0], receipt
 
 
-async def failure(status: int, **answer) -> PermanentFailure | TemporaryFailure:
+async def failure(status: int, **answer) -> Failure:
     transport = httpx.MockTransport(lambda request: httpx.Response(status, **answer))
     async with httpx.AsyncClient(transport=transport) as http:
-        with pytest.raises((PermanentFailure, TemporaryFailure)) as caught:
+        with pytest.raises(Failure) as caught:
             await webhook.send(message(), OPTIONS, http)
     return caught.value
 

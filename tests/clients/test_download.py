@@ -307,7 +307,7 @@ async def test_a_server_that_trickles_is_left():
         await reader.read()  # until the other side hangs up
 
     async with serving(serve) as url, httpx.AsyncClient() as http:
-        with pytest.raises(TemporaryFailure, match="127.0.0.1 did not finish its answer within 0.2 seconds"):
+        with pytest.raises(TemporaryFailure, match=r"127\.0\.0\.1 did not finish its answer within 0\.2 seconds"):
             await download(http, url, headers={}, total_seconds=0.2)
 
 
@@ -318,5 +318,5 @@ async def test_a_connection_that_breaks_is_told(head: bytes):
         await writer.drain()
 
     async with serving(serve) as url, httpx.AsyncClient() as http:
-        with pytest.raises(TemporaryFailure, match="127.0.0.1 broke off in the middle of its answer"):
+        with pytest.raises(TemporaryFailure, match=r"127\.0\.0\.1 broke off in the middle of its answer"):
             await download(http, url, headers={})

@@ -31,8 +31,10 @@ def test_retry_after_is_read_in_seconds_and_as_a_date(value: str, wait: timedelt
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(408, TemporaryFailure), (425, TemporaryFailure), (429, TemporaryFailure), (500, TemporaryFailure)]
-    + [(400, PermanentFailure), (404, PermanentFailure), (302, PermanentFailure)],
+    [
+        *((status, TemporaryFailure) for status in (408, 425, 429, 500, 503)),
+        *((status, PermanentFailure) for status in (302, 400, 401, 404)),
+    ],
 )
 def test_a_status_decides_whether_to_try_again(status: int, kind: type[Exception]):
     response = httpx.Response(status, text="a\nb\x07c", request=httpx.Request("POST", "https://e.test/hush"))
@@ -47,7 +49,8 @@ def test_a_status_decides_whether_to_try_again(status: int, kind: type[Exception
     ("error", "told"),
     [
         (httpx.ConnectError("https://e.test/hush"), "e.test could not be reached (ConnectError)"),
-        (httpx.ReadTimeout("https://e.test/hush"), "e.test did not answer in time (ReadTimeout)"),
+        (httpx.ConnectTimeout("https://e.test/hush"), "e.test could not be reached (ConnectTimeout)"),
+        (httpx.ReadTimeout("https://e.test/hush"), "e.test did not answer (ReadTimeout)"),
     ],
 )
 async def test_a_network_failure_names_the_host_alone(error: Exception, told: str):

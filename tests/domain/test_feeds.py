@@ -144,7 +144,7 @@ def test_the_first_version_is_read_too(version: str):
     ],
 )
 def test_what_is_no_json_feed_is_told(document: str, told: str):
-    with pytest.raises(TemporaryFailure, match="e.test") as caught:
+    with pytest.raises(TemporaryFailure, match=r"e\.test") as caught:
         json_feed(document, host="e.test", base=BASE)
 
     assert told in str(caught.value)

@@ -143,7 +143,7 @@ def test_a_phrase_does_not_reach_from_the_title_into_the_text():
         ({"sources": frozenset()}, False, "board is not one of its sources"),
     ],
 )
-def test_the_verdict_says_why(conditions: dict[str, Any], matched: bool, why: str):
+def test_the_verdict_says_why(conditions: dict[str, Any], matched: bool, why: str):  # noqa: FBT001
     verdict = judge(item(fields={"budget": 300, "note": "soon"}), "board", subscription(**conditions))
 
     assert (verdict.matched, verdict.why) == (matched, why)

