@@ -16,8 +16,8 @@ LOCKS = ("requirements.lock", "requirements-dev.lock")
 
 # Parted, so that this file does not hold what it looks for.
 OF_ONE_MACHINE = re.compile(
-    r"(?<![\w.:/~*-])/(?:roo[t]|wor[k]|hom[e]|User[s]|op[t]|tm[p])/[\w.-]+"  # a path
-    r"|\bfile:[/]{2}|--(?:extra-)?index-ur[l]\b|pypi\.or[g]/simple"  # an index
+    r"(?:file:/[/]|(?<![\w.:/~*-]))/(?:roo[t]|wor[k]|hom[e]|User[s]|op[t]|tm[p])/[\w.-]+"  # a path
+    r"|--(?:extra-)?index-ur[l]\b|pypi\.or[g]/simple"  # an index
 )
 FLAG_AGAINST_IT = "--no-emit-index-url"
 

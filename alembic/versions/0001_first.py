@@ -9,5 +9,5 @@ down_revision = None
 
 
 def upgrade() -> None:
-    run_script("0001_queue.sql")
-    run_script("0001_watching.sql")
+    for name in ("queue", "enqueue", "claim", "finish", "park", "watching"):
+        run_script(f"0001_{name}.sql")

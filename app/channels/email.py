@@ -44,11 +44,11 @@ SUBJECT_CLUSTERS = 80
 ASCII_MAIL = policy.SMTP.clone(cte_type="7bit", max_line_length=76)
 """Nothing but ASCII on the wire: every server takes it, and the frozen text is the bytes. Lines of RFC 2045, 6.7."""
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 DOMAIN = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f.:]+\]")
 
 TEMPORARY_REPLIES = range(400, 500)
 """RFC 5321, 4.2.1: a 4yz reply asks to try again, a 5yz reply not to."""
-
 
 NOT_OFFERED = (aiosmtplib.SMTPNotSupported, aiosmtplib.SMTPException)
 """What the library raises where a server has no STARTTLS or no AUTH; every other error has a class of its own."""
@@ -238,7 +238,11 @@ def _address(value: str) -> Address | None:
         found = Address(address.display_name, address.username, domain)
     except (MessageError, ValueError, IndexError):
         return None
-    if mail["To"].defects or not (found.username.isascii() and DOMAIN.fullmatch(domain)):
+    if (
+        CONTROL.search(value.strip())
+        or mail["To"].defects
+        or not (found.username.isascii() and DOMAIN.fullmatch(domain))
+    ):
         return None
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -11,6 +12,15 @@ from app.domain.errors import Failure, PermanentFailure, TemporaryFailure, Unans
 
 TIMEOUT = httpx.Timeout(20, connect=10)
 """Seconds. Every send and every fetch is over by then (each also has a limit on its whole)."""
+
+TOTAL_SECONDS = 20
+"""A request as a whole, however slowly its answer drips."""
+
+ANSWER_BYTES = 65_536
+"""What is read of an answer to a POST."""
+
+CODING_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""They describe the body as it came, not as it was decoded."""
 
 TOLD_LENGTH = 200
 """Characters of a provider's answer that are worth showing."""
@@ -27,11 +37,31 @@ async def post(http: httpx.AsyncClient, url: str, *, content: bytes, headers: di
         PermanentFailure: the address cannot be used.
     """
     try:
-        return await http.post(url, content=content, headers=headers, timeout=TIMEOUT, follow_redirects=False)
+        async with asyncio.timeout(TOTAL_SECONDS):
+            return await _answer(
+                http, http.build_request("POST", url, content=content, headers=headers, timeout=TIMEOUT)
+            )
+    except TimeoutError as error:
+        raise Unanswered(f"{host_of(url)} did not answer in full within {TOTAL_SECONDS} s") from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise PermanentFailure("the address is not an http or https address") from error
     except httpx.HTTPError as error:
         raise unreachable(url, error) from error
+
+
+async def _answer(http: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+    """The answer with at most the beginning of its body: what is read of it are words for people."""
+    streamed = await http.send(request, stream=True, follow_redirects=False)
+    try:
+        body = b""
+        async for chunk in streamed.aiter_bytes():
+            body += chunk
+            if len(body) >= ANSWER_BYTES:
+                break
+    finally:
+        await streamed.aclose()
+    headers = [(name, value) for name, value in streamed.headers.multi_items() if name not in CODING_HEADERS]
+    return httpx.Response(streamed.status_code, headers=headers, content=body[:ANSWER_BYTES], request=request)
 
 
 def unreachable(url: str, error: Exception) -> TemporaryFailure:

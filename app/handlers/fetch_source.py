@@ -109,10 +109,11 @@ def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscr
     """Who is to hear of which item, should it be new: one entry for each item and recipient."""
     found: list[Match] = []
     heard = [s for s in subscriptions if s.sources is None or source in s.sources]
-    for item in items:
+    for item in items if heard else ():
+        folded = matching.fold_item(item)
         names: dict[str, list[str]] = {}
         for subscription in heard:
-            if matching.judge(item, source, subscription).matched:
+            if matching.judge(folded, source, subscription).matched:
                 for recipient in subscription.to:
                     names.setdefault(recipient, []).append(subscription.name)
         found += [

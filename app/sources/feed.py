@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import warnings
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -156,14 +155,12 @@ def _parsed(xml: str, host: str) -> Any:
     import feedparser  # noqa: PLC0415 - 0.1 s of a cold start, which only a due feed pays
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its deprecations concern its makers
-            return feedparser.parse(
-                xml.encode(),
-                response_headers={"content-type": "application/xml; charset=utf-8"},
-                resolve_relative_uris=False,
-                sanitize_html=False,
-            )
+        return feedparser.parse(
+            xml.encode(),
+            response_headers={"content-type": "application/xml; charset=utf-8"},
+            resolve_relative_uris=False,
+            sanitize_html=False,
+        )
     except Exception as error:
         raise _unreadable(host, error) from error
 

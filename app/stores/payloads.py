@@ -35,23 +35,15 @@ def result_text(result: Any) -> str | None:
         return None
     try:
         told = json.dumps(_cleaned(result), allow_nan=False, default=str)
-    except (TypeError, ValueError, RecursionError):
+    except RecursionError:
+        told = '"nested too deeply to be kept"'
+    except (TypeError, ValueError):
         told = json.dumps(clean(repr(result)))
     return told if len(told) <= ERROR_LENGTH else json.dumps(clean(told))
 
 
 def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:
     match value:
-        case str():
-            if "\x00" in value:
-                yield path, "holds a NUL character, which PostgreSQL cannot store"
-            elif not _encodable(value):
-                yield path, "holds half of a surrogate pair, which is no character"
-        case None | bool() | int():
-            pass
-        case float():
-            if not math.isfinite(value):
-                yield path, "is not a finite number, which JSON does not have"
         case dict():
             for key, inner in value.items():
                 yield from _faults_of_key(path, key)
@@ -59,6 +51,14 @@ def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:
         case list() | tuple():
             for index, inner in enumerate(value):
                 yield from _faults(f"{path}[{index}]", inner)
+        case str() if "\x00" in value:
+            yield path, "holds a NUL character, which PostgreSQL cannot store"
+        case str() if not _encodable(value):
+            yield path, "holds half of a surrogate pair, which is no character"
+        case float() if not math.isfinite(value):
+            yield path, "is not a finite number, which JSON does not have"
+        case None | bool() | int() | float() | str():
+            pass
         case _:
             yield path, f"is of the type {type(value).__name__}, which JSON does not have"
 

@@ -22,8 +22,10 @@ MISSING = frozenset({"3F000", "42P01"})
 
 
 async def schema_state(database: Database) -> SchemaState:
-    """`behind` and `missing` need `wakebell migrate`. `ahead` is no fault: a newer release has migrated already, and
-    its schema serves this one too.
+    """How the database's schema stands to this release's.
+
+    `behind` and `missing` need `wakebell migrate`. `ahead` is no fault: a newer release has migrated already, and its
+    schema serves this one too.
 
     Raises:
         DatabaseUnavailable: it cannot be reached.

@@ -231,7 +231,17 @@ async def test_without_starttls_nothing_is_sent():
 @pytest.mark.parametrize(
     "to",
     [
-        *("", "me", "@", "a@b..org", "a b@example.org", "ü@example.org", "\ud800@example.org", "a@example.org\0"),
+        *(
+            "",
+            "me",
+            "@",
+            "a@b..org",
+            "a b@example.org",
+            "ü@example.org",
+            "\ud800@example.org",
+            "a@example.org\0",
+            "M\0e <a@b.org>",
+        ),
         *("a@example.org, b@example.org", "a@example.org\nBcc: b@example.org"),
     ],
 )

@@ -243,11 +243,15 @@ async def test_writes_of_a_lost_lease_are_rolled_back(jobs: Jobs, database: Data
         async with database.transaction() as db:
             await lock_in(db, job)
     with pytest.raises(LeaseLost):
-        async with database.transaction() as db:
-            await enqueue_own_in(db, type="effect", payload={}, queue="wakebell.effects")
-            await finish_in(db, job, "done")
+        await write_and_finish(database, job)
 
     assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE type = 'effect'") == 0
+
+
+async def write_and_finish(database: Database, job: Job) -> None:
+    async with database.transaction() as db:
+        await enqueue_own_in(db, type="effect", payload={}, queue="wakebell.effects")
+        await finish_in(db, job, "done")
 
 
 async def test_effects_and_the_end_of_their_job_are_one_transaction(
