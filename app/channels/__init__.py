@@ -22,6 +22,9 @@ class Channel(Protocol):
     REPEATABLE_FOR: timedelta | None
     """How long the provider knows the idempotency key of a message; None: it takes none."""
 
+    ADDRESSED: bool
+    """Optional, True when absent: whether a recipient on this channel must say `to`."""
+
     def compose(self, digest: Digest, options: Any) -> list[Body]:
         """As few bodies as the channel's limits allow. Runs once, and what it returns is frozen."""
         ...

@@ -204,9 +204,14 @@ def _envelope(frozen: str) -> tuple[str, str]:
 
 
 def _subject(digest: Digest) -> str:
+    if digest.note is not None:
+        return _shortened(digests.plain_title(digests.note_text(digest.note).partition("\n")[0]))
     title = digests.plain_title(digest.items[0].title) or words.untitled(digest.language)
-    title = textcut.shorten(title, limit=SUBJECT_CLUSTERS, characters=SUBJECT_CLUSTERS * 4)
-    return f"{words.new_items(digest.language, len(digest.items))}: {title}"
+    return f"{words.new_items(digest.language, len(digest.items))}: {_shortened(title)}"
+
+
+def _shortened(title: str) -> str:
+    return textcut.shorten(title, limit=SUBJECT_CLUSTERS, characters=SUBJECT_CLUSTERS * 4)
 
 
 def _mailbox(address: Address) -> str:

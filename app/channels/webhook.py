@@ -38,6 +38,12 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - what every such secret begins with
 SECRET_BYTES = range(24, 65)
 
 EVENT = "items.new"
+NOTE_EVENT = "service.note"
+NOTE_LENGTH = 4000
+"""Characters, of at most 4 bytes each: an alert or a test is far shorter."""
+
+ADDRESSED = False
+"""The channel's own `url` says where its messages go; its recipients need no `to`."""
 
 ADVICE_BY_STATUS = {
     401: "the receiver does not take the signature: check that both sides have the same secret",
@@ -79,6 +85,9 @@ class Options(BaseModel):
 
 def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - as every channel
     """Events of as many items as 20 kB hold. They carry no time of their own: `webhook-timestamp` does, at each try."""
+    if digest.note is not None:
+        text = digests.as_text(digest)
+        return [Body(body=_json({"type": NOTE_EVENT, "data": {"text": text[:NOTE_LENGTH]}}), text=text)] if text else []
     return [
         Body(body=_event([_facts(item) for item in items]), text=digests.as_text(replace(digest, items=items)))
         for items in _batches(digest.items)

@@ -77,6 +77,14 @@ def shown_link(link: str) -> str:
     )
 
 
+def note_text(note: str) -> str:
+    """Words of the service itself, line by line as safe as a title."""
+    lines = (
+        "".join(_visible(character) for character in line).rstrip() for line in textcut.well_formed(note).splitlines()
+    )
+    return "\n".join(lines).strip()
+
+
 def _visible(character: str) -> str:
     if character.isspace():
         return " "
@@ -87,6 +95,8 @@ def _visible(character: str) -> str:
 
 def _blocks(digest: Digest, *, link_fits: Callable[[str], bool]) -> list[str]:
     """What empty lines part. None of them has an empty line inside, so that a cut at one is a cut between items."""
+    if digest.note is not None:
+        return [block for block in note_text(digest.note).split("\n\n") if block]
     alone = len(digest.items) == 1
     heading = [] if alone or not digest.items else [words.new_items(digest.language, len(digest.items))]
     return heading + ["\n".join(_lines(item, digest.language, link_fits, why=alone)) for item in digest.items]

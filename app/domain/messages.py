@@ -34,7 +34,10 @@ class DigestItem:
 class Digest:
     """All that one recipient is told at once."""
 
-    items: tuple[DigestItem, ...]
+    items: tuple[DigestItem, ...] = ()
+
+    note: str | None = None
+    """Words of the service itself, in place of items: an alert, a test. Lines of plain text."""
 
     to: str
     """The address on the channel: a LINE user id, an e-mail address; empty for the inbox."""

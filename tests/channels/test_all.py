@@ -123,3 +123,19 @@ def test_every_item_of_a_flood_is_told_in_order(module, options):
 
 def test_an_empty_digest_is_no_body(module, options):
     assert module.compose(digest([]), options) == []
+
+
+def test_a_note_of_the_service_reaches_every_channel_whole(module, options):
+    note = "Source board failed 3 times:\nboard.example answered 404\n\nSee /api/sources."
+
+    [body] = module.compose(Digest(note=note, to="someone@example.com"), options)
+
+    assert body.text == note
+
+
+def test_a_note_cannot_break_out_of_its_channel(module, options):
+    [body] = module.compose(Digest(note="\r\nBcc: x@y.test\r\n\r\n\u202e\0a\ud83d", to="someone@example.com"), options)
+
+    assert "\0" not in body.body
+    assert "\r\nbcc:" not in body.body.lower()
+    body.body.encode()
