@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -20,6 +21,9 @@ OF_ONE_MACHINE = re.compile(
     r"|--(?:extra-)?index-ur[l]\b|pypi\.or[g]/simple"  # an index
 )
 FLAG_AGAINST_IT = "--no-emit-index-url"
+
+# FastAPI and Pydantic hand these on as their own.
+PARTS_OF_OTHERS = {"starlette", "pydantic_core"}
 
 
 def tracked() -> list[Path]:
@@ -71,6 +75,20 @@ def test_the_lock_files_hold_what_the_project_asks_for():
     for name, asked in zip(LOCKS, (project["dependencies"], extras["dev"] + extras["embedded"]), strict=True):
         locked = set(re.findall(r"^([\w.-]+)==", (ROOT / name).read_text("utf-8"), re.MULTILINE))
         assert {re.split(r"[\[>]", requirement)[0] for requirement in asked} <= locked
+
+
+def test_what_the_service_imports_is_asked_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["embedded"]
+    names = {re.split(r"[\[>]", requirement)[0].replace("-", "_") for requirement in asked}
+    imported = set()
+    for path in (ROOT / "app").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.partition(".")[0])
+    assert imported - sys.stdlib_module_names - names - {"app", *PARTS_OF_OTHERS} == set()
 
 
 def test_the_folder_of_migrations_is_no_package():

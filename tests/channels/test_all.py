@@ -137,5 +137,5 @@ def test_a_note_cannot_break_out_of_its_channel(module, options):
     [body] = module.compose(Digest(note="\r\nBcc: x@y.test\r\n\r\n\u202e\0a\ud83d", to="someone@example.com"), options)
 
     assert "\0" not in body.body
-    assert "\r\nbcc:" not in body.body.lower()
+    assert "\r\nbcc:" not in body.body.lower().partition("\r\n\r\n")[0]
     body.body.encode()

@@ -1,0 +1,120 @@
+"""LINE's Messaging API, as far as a push goes.
+
+It keeps a retry key from the first acceptance on, and answers 409 to it afterwards.
+Source: developers.line.biz/en/docs/messaging-api/retrying-api-request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from uuid import UUID, uuid4
+
+from tests.fakes.http_server import HttpServer, Request, for_ever, send
+
+if TYPE_CHECKING:
+    import asyncio
+
+TOKEN = "channel-access-token-of-the-tests"  # noqa: S105 - it opens nothing
+PUSH = "/v2/bot/message/push"
+
+Answer = int | Literal["drop", "hang"]
+"""A status that refuses. `drop`: the push is stored and the connection breaks before the answer. `hang`: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    key: str
+    raw: bytes
+    to: str
+    texts: tuple[str, ...]
+    headers: Mapping[str, str]
+
+    request_id: str = field(default_factory=lambda: str(uuid4()))
+    """What LINE calls the request."""
+
+
+class Line(HttpServer):
+    """The stub: `await`ed into life, told by `answers` what to do with the next pushes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tries: list[Push] = []
+        """Every push that came, whatever became of it."""
+
+        self.accepted: dict[str, Push] = {}
+        """By retry key: what has reached the user."""
+
+        self.answers: deque[Answer] = deque()
+        """For the next pushes, in order; then all are accepted."""
+
+        self.when_stored: Callable[[Push], None] = lambda _: None
+        """Called between the acceptance and its answer."""
+
+    async def answer(self, request: Request, wire: asyncio.StreamWriter) -> None:
+        if (request.method, request.path) != ("POST", PUSH):
+            await _tell(wire, 404, "Not found")
+        elif request.headers.get("authorization") != f"Bearer {TOKEN}":
+            await _tell(wire, 401, "Authentication failed")
+        else:
+            await self._push(_push_of(request), wire)
+
+    async def _push(self, push: Push, wire: asyncio.StreamWriter) -> None:
+        self.tries.append(push)
+        answer = self.answers.popleft() if self.answers else None
+        if answer == "hang":
+            await for_ever()
+        elif isinstance(answer, int):
+            await _tell(wire, answer, "as the test wants it", push.request_id)
+        elif push.key in self.accepted:
+            first = {"X-Line-Accepted-Request-Id": self.accepted[push.key].request_id}
+            await _tell(wire, 409, "The retry key is already accepted", push.request_id, first)
+        else:
+            self.accepted[push.key] = push
+            self.when_stored(push)
+            if answer == "drop":
+                wire.transport.abort()
+            else:
+                await send(wire, 200, b"{}", headers={"X-Line-Request-Id": push.request_id})
+
+    @property
+    def told(self) -> str:
+        """All that has reached the user, as one text."""
+        return "\n".join(text for push in self.accepted.values() for text in push.texts)
+
+    def count(self, *titles: str) -> dict[str, int]:
+        """How often each title has reached the user: as a line of its own."""
+        lines = Counter(self.told.splitlines())
+        return {title: lines[title] for title in titles}
+
+    def assert_keys_frozen(self) -> None:
+        """No key has come with differing bytes."""
+        by_key: dict[str, set[bytes]] = {}
+        for push in self.tries:
+            by_key.setdefault(push.key, set()).add(push.raw)
+        assert {key: raws for key, raws in by_key.items() if len(raws) > 1} == {}
+
+
+def _push_of(request: Request) -> Push:
+    sent = json.loads(request.body)
+    return Push(
+        key=str(UUID(request.headers["x-line-retry-key"])),
+        raw=request.body,
+        to=sent["to"],
+        texts=tuple(message["text"] for message in sent["messages"]),
+        headers=request.headers,
+    )
+
+
+async def _tell(
+    wire: asyncio.StreamWriter,
+    status: int,
+    message: str,
+    request_id: str = "",
+    more: Mapping[str, str] | None = None,
+) -> None:
+    told = {"X-Line-Request-Id": request_id or str(uuid4()), "Content-Type": "application/json", **(more or {})}
+    await send(wire, status, json.dumps({"message": message}).encode(), headers=told)
