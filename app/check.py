@@ -11,7 +11,7 @@ from app.stores.database import connect
 from app.stores.schema import schema_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from app.settings import Settings
 
@@ -27,9 +27,9 @@ class Found:
     """One sentence each: where, what, what to change."""
 
 
-async def run(environ: Mapping[str, str]) -> Found:
-    """Look at everything that a start and a tick need; change and send nothing."""
-    problems: list[str] = []
+async def run(environ: Mapping[str, str], known: Sequence[str] = ()) -> Found:
+    """Look at everything that a start and a tick need; change and send nothing. `known` are problems found before."""
+    problems = list(known)
     lines: list[str] = []
     try:
         configured = settings.load(environ, need={"CRON_SECRET"})

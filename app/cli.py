@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
+import os
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from app.context import Service
     from app.settings import Settings
 
+log = logging.getLogger(__name__)
+
 # Everything else is imported by the command that needs it: `wakebell --help` is to come at once.
 
 
@@ -28,14 +32,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         command: Callable[[argparse.Namespace], int] = args.run
-        return command(args)
+        status = command(args)
+        sys.stdout.flush()
     except ConfigError as error:
-        for problem in error.problems:
-            print(problem, file=sys.stderr)
+        print("\n".join(error.problems), file=sys.stderr)
     except ServiceError as error:
         print(f"wakebell: {error}", file=sys.stderr)
+    except BrokenPipeError:  # who reads has read enough: `wakebell check | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # noqa: BLE001 - whoever runs a command is told in one sentence
+        log.debug("command crashed", exc_info=True)
+        words = " ".join(str(error).split())[:300]
+        print(
+            f"wakebell: a bug, or something that nobody thought of: {type(error).__name__}: {words}; "
+            "LOG_LEVEL=DEBUG logs where",
+            file=sys.stderr,
+        )
+    else:
+        return status
     return 1
 
 
@@ -89,7 +106,7 @@ def _dev(_: argparse.Namespace) -> int:
 
 
 def _tick(args: argparse.Namespace) -> int:
-    with _configured() as configured:
+    with _configured(quiet_stdout=args.json) as configured:
         from app import main as service_main  # noqa: PLC0415
 
         service = service_main.build(configured)
@@ -140,8 +157,15 @@ def _migrate(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from app import check  # noqa: PLC0415
 
-    with _database() as environ:
-        found = asyncio.run(check.run(environ))
+    with ExitStack() as stack:
+        missing: list[str] = []
+        try:
+            environ = stack.enter_context(_database())
+        except ConfigError:
+            raise
+        except ServiceError as error:  # no database at all is one problem among others
+            environ, missing = settings.from_process(), [str(error)]
+        found = asyncio.run(check.run(environ, missing))
     if args.json:
         print(json.dumps({"problems": found.problems, "found": found.lines}))
     else:
@@ -152,11 +176,15 @@ def _check(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _configured(*, need: set[str] | None = None) -> Iterator[Settings]:
-    """The whole configuration, and logs as it wants them."""
+def _configured(*, need: set[str] | None = None, quiet_stdout: bool = False) -> Iterator[Settings]:
+    """The whole configuration, and logs as it wants them; on stderr where stdout is to hold data alone."""
     with _database() as environ:
         configured = settings.load(environ, need=need or set())
-        logs.configure(style=configured.environment.log_format, level=configured.environment.log_level)
+        logs.configure(
+            style=configured.environment.log_format,
+            level=configured.environment.log_level,
+            stream=sys.stderr if quiet_stdout else sys.stdout,
+        )
         yield configured
 
 

@@ -51,7 +51,7 @@ def create_app(service: Service) -> FastAPI:
         yield
         await service.stores.database.dispose()
 
-    app = FastAPI(title="Wakebell", openapi_url=None, lifespan=lifespan)
+    app = FastAPI(title="Wakebell", openapi_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service
     errors.install(app)
     app.include_router(health.router)

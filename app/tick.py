@@ -1,4 +1,4 @@
-"""One bounded batch of work: plan, drain, report."""
+"""One bounded batch of work: plan, drain, judge, report."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from app import drain, handlers, plugins
+from app import alerts, drain, handlers, plugins
+from app.clients import heartbeat
 from app.domain.errors import DatabaseUnavailable
-from app.domain.limits import GRACE
+from app.domain.limits import GRACE, PINGING
 from app.plans import messages
 
 if TYPE_CHECKING:
@@ -31,11 +32,22 @@ async def run(service: Service, *, budget: timedelta, max_jobs: int, trigger: st
         SchemaOutdated: `wakebell migrate` is to be run first.
     """
     async with service.batch(budget=budget, max_jobs=max_jobs, trigger=trigger) as ctx:
+        failed = True
         try:
-            async with asyncio.timeout((budget + GRACE).total_seconds()):
-                return await _run(ctx)
+            async with asyncio.timeout((budget + GRACE - PINGING).total_seconds()):
+                summary = await _run(ctx)
+            failed = summary["status"] == "failed"
         except TimeoutError as error:
             raise DatabaseUnavailable("the database was too slow for the tick's budget") from error
+        finally:
+            await _ping(ctx, failed=failed)
+        return summary
+
+
+async def _ping(ctx: Context, *, failed: bool) -> None:
+    url = ctx.settings.environment.heartbeat_url
+    if url is not None:
+        await heartbeat.ping(ctx.http, url, failed=failed)
 
 
 async def _run(ctx: Context) -> dict[str, Any]:
@@ -77,6 +89,7 @@ async def _work(ctx: Context, runnables: dict[str, Runnable]) -> bool:
         *(lambda plan=plan: plan(ctx) for plan in _plans()),
         lambda: drain.until_idle(ctx, runnables),
         lambda: _tell_latecomers(ctx, runnables),
+        lambda: _judge(ctx, runnables),
     ]
     results = [await _survived(part) for part in parts]
     if ctx.service.stopping.requested:
@@ -99,6 +112,12 @@ async def _tell_latecomers(ctx: Context, runnables: dict[str, Runnable]) -> None
     """A fetch that ended while its recipient's composing ran found that job's key taken: compose once more."""
     if ctx.tally["sources.matched_items"] and not ctx.deadline.exhausted:
         await messages.plan(ctx)
+        await drain.until_idle(ctx, runnables)
+
+
+async def _judge(ctx: Context, runnables: dict[str, Runnable]) -> None:
+    """What is left behind decides; its messages are sent by the same tick."""
+    if await alerts.judge(ctx):
         await drain.until_idle(ctx, runnables)
 
 

@@ -29,11 +29,13 @@ BEGIN
         FROM wakebell.queues AS q
         WHERE (q.max_running IS NOT NULL OR q.max_starts IS NOT NULL)
           AND starts_with(q.name, 'wakebell.') = own
-          AND EXISTS (
-              SELECT FROM wakebell.jobs AS j
+          AND (                     -- not EXISTS: that may be planned as a join that walks over the whole index
+              SELECT true
+              FROM wakebell.jobs AS j
               WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held
                 AND j.queue = q.name AND j.rank <= now() AND j.run_after <= now()
                 AND j.type = ANY (types)
+              LIMIT 1
           )
         ORDER BY q.name
         FOR UPDATE OF q SKIP LOCKED

@@ -150,10 +150,12 @@ BEGIN
         SELECT k.serial_key
         FROM keys AS k
         WHERE k.serial_key IS NOT NULL
-          AND NOT EXISTS (
-              SELECT FROM wakebell.jobs AS j
+          AND (                     -- not NOT EXISTS: that may be planned as a join that walks over the whole index
+              SELECT true
+              FROM wakebell.jobs AS j
               WHERE j.serial_key = k.serial_key AND NOT j.waiting AND j.status IN ('pending', 'running')
-          )
+              LIMIT 1
+          ) IS NULL
         LIMIT max_count
     LOOP
         -- Lock first and look again in the next statement: the one above may be older than the lock.

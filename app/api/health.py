@@ -15,17 +15,20 @@ from app.stores.schema import schema_state
 
 router = APIRouter()
 
+METHODS = ["GET", "HEAD"]
+"""Many monitors send HEAD."""
+
 READY_SECONDS = 2.0
 """What a probe waits for the database."""
 
 
-@router.get("/healthz")
+@router.api_route("/healthz", methods=METHODS)
 async def healthz() -> JSONResponse:
     """The process lives. Touches no database: a probe must not keep one awake."""
     return JSONResponse({"status": "ok"})
 
 
-@router.get("/readyz")
+@router.api_route("/readyz", methods=METHODS)
 async def readyz(service: Annotated[Service, Depends(the_service)]) -> JSONResponse:
     """Database reachable and schema at least this release's."""
     database = service.stores.database

@@ -174,7 +174,13 @@ class SampleSource:
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         if method not in {"GET", "HEAD"}:
             return _response("405 Method Not Allowed", {"Allow": "GET, HEAD"})
-        if rest.split(" ")[0].partition("?")[0] != "/gigs.xml":
+        path = rest.split(" ")[0].partition("?")[0]
+        if path.startswith("/gigs/"):  # where the links of the feed lead
+            told = {"Content-Type": "text/plain; charset=utf-8"}
+            return _response(
+                "200 OK", told, b"This gig was invented by the sample source.\n", send_body=method == "GET"
+            )
+        if path != "/gigs.xml":
             return _response("404 Not Found", {})
         body = self.feed()
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'

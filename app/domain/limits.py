@@ -10,5 +10,8 @@ DEFAULT_TIMEOUT = timedelta(seconds=15)
 GRACE = timedelta(seconds=5)
 """A tick answers by its budget and this much more."""
 
-REPORTING = timedelta(seconds=1)
-"""What of that is kept for counting and answering: every job that a tick starts is over before."""
+PINGING = timedelta(seconds=2)
+"""What of that a heartbeat may take."""
+
+REPORTING = timedelta(seconds=2.5)
+"""What of that is kept for counting, pinging and answering: every job that a tick starts is over before."""

@@ -25,13 +25,14 @@ class Payload(BaseModel):
 
 
 async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - every handler takes one
-    """Jobs, messages, items and ticks. More than one portion is left to the next tick."""
+    """Jobs, messages, items, ticks and alerts. More than one portion is left to the next tick."""
     kept = ctx.settings.retention
     pruned = [
         await ctx.stores.jobs.prune(keep=kept.jobs, limit=MOST),
         await ctx.stores.messages.prune(keep=kept.messages, most=MOST),
         await ctx.stores.items.forget(keep=kept.items, most=MOST),
         await ctx.stores.ticks.prune(keep=TICKS_KEPT, most=MOST),
+        await ctx.stores.alerts.prune(keep=kept.messages, most=MOST),
     ]
     ctx.tally.add("pruned", sum(pruned))
     return Snooze(timedelta(minutes=1)) if max(pruned) >= MOST else Done(sum(pruned))

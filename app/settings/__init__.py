@@ -14,7 +14,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from app.settings.audience import names_in, read_recipients, read_subscriptions
+from app.settings.audience import names_in, read_alerts, read_recipients, read_subscriptions
 from app.settings.dotenv import read_dotenv, write_missing
 from app.settings.environment import config_path_of, from_process, load_database, read_environment
 from app.settings.file import read_file
@@ -91,6 +91,7 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
         channels=MappingProxyType(channels),
         recipients=MappingProxyType(recipients),
         subscriptions=tuple(read_subscriptions(root, names_in(root, "sources"), recipients)),
+        alerts=read_alerts(root.table("alerts"), recipients),
         retention=read_retention(root.table("retention")),
         environment=environment,
     )

@@ -47,6 +47,13 @@ def read_subscriptions(root: Table, sources: Collection[str], recipients: Collec
     return subscriptions
 
 
+def read_alerts(table: Table, recipients: Collection[str]) -> tuple[str, ...]:
+    """Who is told of alerts: the inbox where nobody is named."""
+    to = _references(table, "to", recipients, one="recipient", absent=f"to tell the {INBOX}")
+    table.close()
+    return (INBOX,) if to is None else to
+
+
 def names_in(root: Table, section: str) -> set[str]:
     """The names that stand under a section, right or wrong: to refer to one of them is no further problem."""
     named = root.values.get(section)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from app.settings.problems import Problems
 
-SECTIONS = ("service", "tick", "sources", "channels", "recipients", "subscriptions", "retention")
+SECTIONS = ("service", "tick", "sources", "channels", "recipients", "subscriptions", "alerts", "retention")
 """What this version serves. A new section moves up here and gets a reader in `__init__.py`."""
 
-UNSUPPORTED_SECTIONS = ("schedules", "reminders", "chats", "hooks", "memory", "alerts")
+UNSUPPORTED_SECTIONS = ("schedules", "reminders", "chats", "hooks", "memory")
 """What is promised and not served yet: refused, for a schedule that never fires is worse than a refusal."""
 
 BEGINNING = """write one that begins with

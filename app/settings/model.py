@@ -159,5 +159,9 @@ class Settings:
     """With the built-in `inbox`."""
 
     subscriptions: tuple[Subscription, ...]
+
+    alerts: tuple[str, ...] = (INBOX,)
+    """Names of the recipients who are told when something fails, and when it works again."""
+
     retention: Retention
     environment: Environment

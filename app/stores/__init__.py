@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.domain.errors import SchemaOutdated
+from app.stores.alerts import Alerts
 from app.stores.housekeeping import Housekeeping
 from app.stores.items import Items
 from app.stores.jobs import Jobs
@@ -23,6 +24,7 @@ class Stores:
     """Every store over one database."""
 
     database: Database
+    alerts: Alerts
     housekeeping: Housekeeping
     items: Items
     jobs: Jobs
@@ -49,6 +51,7 @@ def over(database: Database) -> Stores:
     """The stores of a database. Opens no connection."""
     return Stores(
         database=database,
+        alerts=Alerts(database),
         housekeeping=Housekeeping(database),
         items=Items(database),
         jobs=Jobs(database),

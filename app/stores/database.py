@@ -17,11 +17,11 @@ from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
-from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
 from app.stores.address import parse
 
 if TYPE_CHECKING:
+    from app.domain.errors import DatabaseUnavailable
     from collections.abc import AsyncIterator, Mapping
 
     from sqlalchemy import TextClause
@@ -171,6 +171,7 @@ def _engine(address: Address) -> AsyncEngine:
             "password": address.password,
             "database": address.database,
             "ssl": address.ssl,
+            "target_session_attrs": address.session,
             "timeout": address.connect_seconds,
             "command_timeout": STATEMENT_SECONDS,
             "statement_cache_size": 0,

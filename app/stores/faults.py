@@ -19,35 +19,42 @@ SIGN_IN = (
     asyncpg.InvalidAuthorizationSpecificationError,
 )
 
-PASSING_STATES = frozenset({"57P01", "57P02", "57P03", "53300", "53400", "08000", "08003", "08006", "08P01", "55P03"})
-"""The server stops or starts, is full, or the connection broke, or a lock was not to be had in time."""
+PASSING_STATES = frozenset({"57P01", "57P02", "57P03", "53300", "53400", "08000", "08003", "08006", "08P01"})
+"""The server stops or starts, is full, or the connection broke."""
 
 BUSY_STATES = frozenset({"57014", "40P01", "40001", "55P03"})
 """A statement that waited too long for somebody else's lock, or lost a deadlock: trying again helps."""
 
 
+CONNECTING: tuple[tuple[tuple[type[BaseException], ...], tuple[str, ...], str, bool], ...] = (
+    # PostgreSQL's words when its pg_hba.conf wants TLS, to be looked at before its kind: a refused sign-in
+    ((), ("no encryption", "SSL off"), "takes no unencrypted connection; set sslmode=require in {name}", False),
+    (SIGN_IN, ("Tenant or user not found",), "refused the sign-in; check user and password in {name}", False),
+    ((asyncpg.InvalidCatalogNameError,), (), "has no database of that name; check the last part of {name}", False),
+    ((ssl.SSLError,), ("SSL",), "and this service do not agree on TLS; check sslmode in {name}", False),
+    (
+        (asyncpg.TooManyConnectionsError,),
+        ("no more connections allowed",),  # pgbouncer's
+        "has no free connection left",
+        True,
+    ),
+    ((asyncpg.CannotConnectNowError,), (), "is starting up", True),
+    ((PoolTimeout,), (), "has all of this process's connections in use", False),
+    ((TimeoutError,), (), "did not answer in time", True),
+    ((OSError,), (), "could not be reached ({reason})", True),
+    ((asyncpg.PostgresError, asyncpg.InterfaceError), (), "refused the connection ({kind})", True),
+)
+"""By the error's kind or its words: what to tell, and whether a further try may help. The first that fits counts."""
+
+
 def of_connecting(error: Exception, address: Address) -> tuple[DatabaseUnavailable, bool]:
     """What to tell of a connection that could not be made, and whether a further try may help."""
     cause = _cause(error)
-    words = str(cause)
-    if isinstance(cause, SIGN_IN) or "Tenant or user not found" in words:
-        return _told(address, "refused the sign-in; check user and password in DATABASE_URL"), False
-    if isinstance(cause, asyncpg.InvalidCatalogNameError):
-        return _told(address, "has no database of that name; check the last part of DATABASE_URL"), False
-    if isinstance(cause, ssl.SSLError) or "SSL" in words:
-        return _told(address, "and this service do not agree on TLS; check sslmode in DATABASE_URL"), False
-    if isinstance(cause, asyncpg.TooManyConnectionsError) or "no more connections allowed" in words:
-        return _told(address, "has no free connection left"), True
-    if isinstance(cause, asyncpg.CannotConnectNowError):
-        return _told(address, "is starting up"), True
-    if isinstance(cause, PoolTimeout):
-        return DatabaseUnavailable("the database's connections were all in use for too long"), False
-    if isinstance(cause, TimeoutError):
-        return unanswered(address), True
-    if isinstance(cause, OSError):
-        return _told(address, f"could not be reached ({cause.strerror or type(cause).__name__})"), True
-    if isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
-        return _told(address, f"refused the connection ({type(cause).__name__})"), True
+    words, kind = str(cause), type(cause).__name__
+    for kinds, said, told, again in CONNECTING:
+        if isinstance(cause, kinds) or any(part in words for part in said):
+            reason = getattr(cause, "strerror", None) or kind
+            return _told(address, told.format(name=address.name, kind=kind, reason=reason)), again
     raise error
 
 

@@ -95,7 +95,7 @@ class Messages:
             await jobs.lock_in(db, job)
             owed = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS})
             bodies = compose(tuple(_digest_item(row) for row in owed)) if owed else []
-            ids = [await _add_in(db, recipient, channel, body) for body in bodies]
+            ids = [await add_in(db, body, recipient=recipient, channel=channel, kind="items") for body in bodies]
             if ids:
                 await _hold_in(db, ids[0], [row["id"] for row in owed])
             await jobs.finish_in(db, job, "done", result={"messages": ids})
@@ -150,8 +150,9 @@ async def note_in(db: AsyncConnection, words: str) -> None:
     await db.execute(NOTE, {"body": clean(words)})
 
 
-async def _add_in(db: AsyncConnection, recipient: str, channel: str, body: Body) -> int:
-    params = {"recipient": recipient, "channel": channel, "body": body.body, "text": body.text}
+async def add_in(db: AsyncConnection, body: Body, *, recipient: str, channel: str, kind: str) -> int:
+    """A frozen message and the job that sends it; its id. `kind` is `items` or `alert`."""
+    params = {"recipient": recipient, "channel": channel, "kind": kind, "body": body.body, "text": body.text}
     [added] = await rows(db, SQL["add"], params)
     return int(added["id"])
 

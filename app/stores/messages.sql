@@ -38,8 +38,8 @@ FOR UPDATE OF owed SKIP LOCKED;
 -- name: add
 -- One frozen message and the job that sends it.
 WITH added AS (
-    INSERT INTO wakebell.messages (recipient, channel, body, text)
-    VALUES (:recipient, :channel, :body, :text)
+    INSERT INTO wakebell.messages (recipient, channel, kind, body, text)
+    VALUES (:recipient, :channel, :kind, :body, :text)
     RETURNING id
 ), sending AS (
     INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts)

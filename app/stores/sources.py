@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
@@ -12,9 +11,10 @@ from sqlalchemy import text
 from app.domain.jobs import retry_delay
 from app.stores import jobs, sql
 from app.stores.database import rows
-from app.stores.text import clean
+from app.stores.text import array, clean
 
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
     from collections.abc import Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -114,8 +114,3 @@ async def lock_in(db: AsyncConnection, name: str) -> dict[str, Any] | None:
 async def store_in(db: AsyncConnection, name: str, *, etag: str | None, last_modified: str | None) -> None:
     """A complete round was stored: its validators, its mark, and no failure any more."""
     await db.execute(STORED, {"name": name, "etag": etag, "last_modified": last_modified})
-
-
-def array(names: Sequence[str]) -> str:
-    """A text array as one string parameter: a bound array costs ten round trips at its first use."""
-    return "{" + ",".join(json.dumps(name, ensure_ascii=False) for name in names) + "}"

@@ -86,6 +86,12 @@ def test_its_port_is_the_same_at_each_run():
     assert SampleSource().url == f"http://127.0.0.1:{PORT}/gigs.xml"
 
 
+async def test_the_links_of_the_feed_lead_somewhere():
+    async with SampleSource(port=0) as source, httpx.AsyncClient(trust_env=False) as http:
+        link = feedparser.parse((await get(source)).content).entries[0].link
+        assert (await http.get(link)).status_code == 200
+
+
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("POST", "/gigs.xml", 405)])
 async def test_nothing_else_is_served(method: str, path: str, status: int):
     async with SampleSource(port=0) as source, httpx.AsyncClient(trust_env=False) as http:

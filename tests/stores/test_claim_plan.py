@@ -43,8 +43,8 @@ PRUNE = "SELECT wakebell.prune_jobs(864000, 500)"
 IDLE = {CLAIM_100: 150, CLAIM_1000: 150, CLAIM_OWN: 60, PARK: 150, COUNT: 150, RESCUE: 900, PRUNE: 20}
 """Pages that each may read when it finds nothing to do. A rescue asks after each of the 100 serial keys."""
 
-BUSY = {CLAIM_100: 2_000, CLAIM_1000: 15_000}
-"""With that many jobs to take: some ten for each, for its row and its places in the indexes."""
+BUSY = {CLAIM_100: 3_000, CLAIM_1000: 25_000}
+"""With that many jobs to take: some twenty for each, for its row and its places in the indexes."""
 
 
 @pytest.mark.timeout(300)

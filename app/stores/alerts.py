@@ -1,0 +1,80 @@
+"""Alerts: what is wrong with ourselves, opened and resolved once, whoever ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from app.domain.alerts import SOURCE_FAILURES, Incident
+from app.stores import sql
+from app.stores.database import rows
+from app.stores.messages import add_in
+from app.stores.text import array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import timedelta
+
+    from app.domain.messages import Body
+    from app.stores.database import Database
+
+SQL = sql.load("alerts")
+
+COUNT_OPEN = text("SELECT count(*) AS open FROM wakebell.alerts WHERE resolved_at IS NULL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """One message about alerts, as its channel composed it."""
+
+    recipient: str
+    channel: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What one judging came to."""
+
+    opened: int
+    resolved: int
+    open: int
+
+
+class Alerts:
+    """One row an incident."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def judge(
+        self,
+        *,
+        sources: Sequence[str],
+        compose: Callable[[list[Incident], list[Incident]], list[Telling]],
+    ) -> Judged:
+        """Open and resolve alerts, with the messages about them, in one transaction.
+
+        `sources` are the configured ones; others are nobody's concern any more. `compose` words what was opened and
+        what was resolved; it is called only when there is something, inside the transaction, and must not wait.
+        Two at once share what there is: nothing is told twice.
+        """
+        [look] = await self._database.fetch(SQL["look"], {"source_failures": SOURCE_FAILURES})
+        if not look["work"]:
+            return Judged(opened=0, resolved=0, open=0)
+        names = array(sources)
+        async with self._database.transaction() as db:
+            found = await rows(db, SQL["open"], {"sources": names, "source_failures": SOURCE_FAILURES})
+            opened = [Incident(**row) for row in found]
+            resolved = [Incident(**row) for row in await rows(db, SQL["resolve"], {"sources": names})]
+            for telling in compose(opened, resolved) if opened or resolved else []:
+                await add_in(db, telling.body, recipient=telling.recipient, channel=telling.channel, kind="alert")
+            [counted] = await rows(db, COUNT_OPEN)
+            return Judged(opened=len(opened), resolved=len(resolved), open=counted["open"])
+
+    async def prune(self, *, keep: timedelta, most: int) -> int:
+        """Delete at most `most` that were resolved longer than `keep` ago."""
+        found = await self._database.fetch(SQL["prune"], {"keep_seconds": keep.total_seconds(), "most": most})
+        return len(found)

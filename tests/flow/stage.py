@@ -1,0 +1,114 @@
+"""What a test of the whole needs: a database, sources, LINE, and processes of the service between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import asyncpg
+
+from tests.fakes.feeds import Feeds
+from tests.fakes.line import TOKEN, Line
+from tests.flow.killable import DIE_AT
+from tests.flow.service import KILLABLE, Process, Service
+
+USER = "U4af4980629"
+"""Whom LINE reaches."""
+
+TELLING = """
+[channels.line]
+kind = "line"
+token = "env:LINE_TOKEN"
+base_url = "{line}"
+
+[recipients.me]
+channel = "line"
+to = "env:LINE_USER"
+
+[subscriptions.all]
+to = ["me"]
+"""
+
+
+class Stage:
+    """Sources are due every half hour, so that nothing is due which a test has not made due."""
+
+    def __init__(self, *, folder: Path, database_url: str, sql: asyncpg.Connection, feeds: Feeds, line: Line) -> None:
+        self.folder = folder
+        self.database_url = database_url
+        self.sql = sql
+        self.feeds = feeds
+        self.line = line
+        self.processes: list[Process] = []
+        self.more = ""
+        """Further lines of the configuration."""
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER}
+
+    async def serve(self, *, die_at: str | None = None, **environ: str) -> Service:
+        """A process that answers, with the configuration as it is now. `die_at`: a point where it kills itself."""
+        self.configure()
+        service = Service(
+            folder=self.folder,
+            environ={**self.environ, **environ, **({DIE_AT: die_at} if die_at else {})},
+            program=(str(KILLABLE),) if die_at else ("-m", "app"),
+        )
+        self.processes.append(service)
+        await service.ready()
+        return service
+
+    def command(self, *arguments: str, **environ: str) -> Process:
+        self.configure()
+        process = Process(*arguments, folder=self.folder, environ={**self.environ, **environ})
+        self.processes.append(process)
+        return process
+
+    def configure(self) -> None:
+        sources = "".join(
+            f'[sources.{name}]\nkind = "feed"\nurl = "{feed.url}"\nevery_minutes = 30\n'
+            for name, feed in self.feeds.feeds.items()
+        )
+        told = TELLING.format(line=self.line.url)
+        (self.folder / "wakebell.toml").write_text(f"{sources}{told}{self.more}", "utf-8")
+
+    def handler(self, name: str, text: str) -> None:
+        """A job type of the user's."""
+        (self.folder / "handlers").mkdir(exist_ok=True)
+        (self.folder / "handlers" / f"{name}.py").write_text(dedent(text), "utf-8")
+
+    async def make_due(self) -> None:
+        """Each source and each waiting job, as if its time had come."""
+        await self.sql.execute("UPDATE wakebell.sources SET due_at = now()")
+        await self.sql.execute(
+            "UPDATE wakebell.jobs SET run_after = now() - interval '1 second' "
+            "WHERE status = 'pending' AND run_after > now()"
+        )
+
+    async def end_leases(self) -> None:
+        """What a killed process was doing, as if its time were over."""
+        await self.sql.execute(
+            "UPDATE wakebell.jobs SET lease_until = now() - interval '1 second' WHERE status = 'running'"
+        )
+
+    async def enqueue(self, type: str, payload: str = "{}", **more: Any) -> int:  # noqa: A002 - the column's name
+        names = "".join(f", {name} => ${number}" for number, name in enumerate(more, 3))
+        statement = f"SELECT id FROM wakebell.enqueue($1, CAST($2 AS jsonb){names})"
+        job_id: int = await self.sql.fetchval(statement, type, payload, *more.values())
+        return job_id
+
+    async def job(self, job_id: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await self.sql.fetchrow("SELECT * FROM wakebell.jobs WHERE id = $1", job_id)
+        return found
+
+    async def source(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await self.sql.fetchrow("SELECT * FROM wakebell.sources WHERE name = $1", name)
+        return found
+
+    async def notes(self) -> list[str]:
+        """What the inbox was told of the service itself, in order."""
+        found = await self.sql.fetch("SELECT text FROM wakebell.messages WHERE kind = 'note' ORDER BY id")
+        return [row["text"] for row in found]
