@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app import main, settings
+from app.domain import pace
 from app.domain.errors import ConfigError, ServiceError
 from app.stores.database import connect
 from app.stores.schema import schema_state
@@ -42,15 +43,28 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = ()) -> Found:
 
 
 async def _database_problems(environ: Mapping[str, str]) -> list[str]:
+    address = settings.load_database(environ)
+    problems = _unreadable(address.migration_url)
     try:
-        database = connect(settings.load_database(environ).url or "")
+        database = connect(address.url or "")
         async with database.held():
             state = await schema_state(database)
     except ConfigError as error:
-        return error.problems
+        return problems + error.problems
     except ServiceError as error:
-        return [f"DATABASE_URL: {error}"]
-    return [f"the database's schema is {state}; run `wakebell migrate`"] if state in {"missing", "behind"} else []
+        return [*problems, f"DATABASE_URL: {error}"]
+    if state in {"missing", "behind"}:
+        problems.append(f"the database's schema is {state}; run `wakebell migrate`")
+    return problems
+
+
+def _unreadable(migration_url: str | None) -> list[str]:
+    try:
+        if migration_url is not None:
+            connect(migration_url, name="MIGRATION_DATABASE_URL")
+    except ConfigError as error:
+        return list(error.problems)
+    return []
 
 
 def _described(configured: Settings) -> list[str]:
@@ -61,4 +75,5 @@ def _described(configured: Settings) -> list[str]:
     lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
     lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
     lines += [f"subscription {s.name}: to {', '.join(s.to)}" for s in configured.subscriptions]
-    return lines
+    every_by_source = {source.name: source.every for source in configured.sources.values()}
+    return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every)]

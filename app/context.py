@@ -94,9 +94,7 @@ class Service:
     @property
     def user_agent(self) -> str:
         """How the service names itself to sources."""
-        name = self.settings.service.name.encode("ascii", "ignore").decode().strip() or "wakebell"  # a header is ASCII
-        about = self.settings.environment.public_url
-        return f"Wakebell/{__version__} ({name}{f'; +{about}' if about else ''})"
+        return user_agent(self.settings)
 
     @asynccontextmanager
     async def batch(self, *, budget: timedelta, max_jobs: int, trigger: str) -> AsyncIterator[Context]:
@@ -148,6 +146,13 @@ class Context:
         if self.job is None:
             raise LookupError("only a handler has a job")
         return self.job
+
+
+def user_agent(settings: Settings) -> str:
+    """How the service names itself to others, with its address where it has one."""
+    name = settings.service.name.encode("ascii", "ignore").decode().strip() or "wakebell"  # a header is ASCII
+    about = settings.environment.public_url
+    return f"Wakebell/{__version__} ({name}{f'; +{about}' if about else ''})"
 
 
 @asynccontextmanager

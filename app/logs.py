@@ -39,6 +39,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """What cannot be written as JSON is written as its repr: no record is lost."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         told: dict[str, object] = {
             "at": at.replace("+00:00", "Z"),
@@ -59,6 +60,7 @@ class Console(logging.Formatter):
     """A line for people, with the traceback below it."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The words first, the fields after them."""
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         told = " ".join(f"{name}={value}" for name, value in fields(record).items())
         line = f"{at} {record.levelname.lower():7} {record.getMessage()}{'  ' if told else ''}{told}"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from app.domain import words
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from collections.abc import Sequence
+    from datetime import datetime
 
 Kind = Literal["job_failed", "source_failing", "message_failed"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import SchemaOutdated
 from app.stores.alerts import Alerts
+from app.stores.health import HealthFacts
 from app.stores.housekeeping import Housekeeping
 from app.stores.items import Items
 from app.stores.jobs import Jobs
@@ -25,6 +26,7 @@ class Stores:
 
     database: Database
     alerts: Alerts
+    health: HealthFacts
     housekeeping: Housekeeping
     items: Items
     jobs: Jobs
@@ -52,6 +54,7 @@ def over(database: Database) -> Stores:
     return Stores(
         database=database,
         alerts=Alerts(database),
+        health=HealthFacts(database),
         housekeeping=Housekeeping(database),
         items=Items(database),
         jobs=Jobs(database),

@@ -21,12 +21,12 @@ from app.stores import faults
 from app.stores.address import parse
 
 if TYPE_CHECKING:
-    from app.domain.errors import DatabaseUnavailable
     from collections.abc import AsyncIterator, Mapping
 
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+    from app.domain.errors import DatabaseUnavailable
     from app.stores.address import Address
 
 log = logging.getLogger(__name__)
@@ -164,6 +164,7 @@ def _engine(address: Address) -> AsyncEngine:
         pool_timeout=CONNECT_SECONDS,
         pool_pre_ping=True,  # a machine that was suspended wakes with dead sockets
         pool_use_lifo=True,
+        hide_parameters=True,  # in errors, and so in logs: they are payloads, addresses and messages
         connect_args={
             "host": address.host,
             "port": address.port,

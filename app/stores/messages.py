@@ -135,6 +135,11 @@ class Messages:
             await db.execute(ENDED, {"id": message_id, "status": status, "reason": clean(reason)})
             await jobs.finish_in(db, job, "failed", error=reason)
 
+    async def note(self, words: str) -> None:
+        """Put a note into the inbox."""
+        async with self._database.transaction() as db:
+            await note_in(db, words)
+
     async def latest(self, recipient: str, *, after: int = 0, most: int = 20) -> list[dict[str, object]]:
         """The newest messages to a recipient with an id above `after`, newest first."""
         return await self._database.fetch(LATEST, {"recipient": recipient, "after": after, "most": most})

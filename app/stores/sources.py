@@ -14,8 +14,8 @@ from app.stores.database import rows
 from app.stores.text import array, clean
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
     from collections.abc import Sequence
+    from datetime import datetime, timedelta
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 

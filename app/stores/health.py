@@ -1,0 +1,28 @@
+"""Health: what the database knows of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.domain.health import Facts
+from app.stores import sql
+from app.stores.text import array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.stores.database import Database
+
+SQL = sql.load("health")
+
+
+class HealthFacts:
+    """One statement over several tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, sources: Sequence[str]) -> Facts:
+        """The facts; of sources, the named ones that fail now, at most 20."""
+        [row] = await self._database.fetch(SQL["read"], {"sources": array(sources)})
+        return Facts(**row)
