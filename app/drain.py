@@ -60,7 +60,7 @@ class _Drain:
         self._ctx = ctx
         self._runnables = runnables
         self._running: dict[asyncio.Task[None], Job] = {}
-        self._token = ctx.random.getrandbits(62)
+        self._may_have_orphans = False
         self.broken: DatabaseUnavailable | None = None
 
     async def run(self) -> None:
@@ -69,6 +69,8 @@ class _Drain:
             while True:
                 await self._claim()
                 if not self._running:
+                    if await self._promoted_orphans():
+                        continue
                     return
                 if stopped.done():
                     await asyncio.wait(self._running, timeout=STOP_SECONDS)
@@ -110,9 +112,21 @@ class _Drain:
             leases = self._leases(own=own)
             if free < 1 or not leases:
                 continue
-            jobs = self._ctx.stores.jobs
-            for job in await jobs.claim(own=own, limit=free, leases=leases, token=self._token):
+            # A token for each claim: a job that comes back in the same tick must not share the fence of its run before.
+            token = self._ctx.random.getrandbits(62)
+            for job in await self._ctx.stores.jobs.claim(own=own, limit=free, leases=leases, token=token):
                 await self._start(job, leases[job.type] - LEASE_MARGIN)
+
+    async def _promoted_orphans(self) -> bool:
+        """Whether jobs may start now that stood in line behind nobody.
+
+        Two writers of one serial key that just missed each other leave such; only users' jobs have serial keys.
+        """
+        if not self._may_have_orphans or self._done_starting:
+            return False
+        self._may_have_orphans = False
+        rescued = await self._ctx.stores.jobs.rescue()
+        return rescued.promoted + rescued.pending > 0
 
     @property
     def _done_starting(self) -> bool:
@@ -125,6 +139,7 @@ class _Drain:
         runnable = self._runnables[job.type]
         if not runnable.own:
             self._ctx.tally.add("jobs.claimed")
+            self._may_have_orphans = True
         running = attempt.run(self._ctx, job, runnable, limit)
         self._running[asyncio.create_task(running, name=f"job {job.id}")] = job
 
