@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,13 +14,15 @@ from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, 
 from app.domain.jobs import Discard, Done, Settled, Snooze, retry_delay
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from app.context import Context
     from app.domain.jobs import Job
     from app.handlers import Runnable
 
 log = logging.getLogger(__name__)
+
+
+LONGEST = timedelta(days=365)
+"""How long a failed job is put off at most: a provider that asks for more has made a mistake."""
 
 
 class _Cut(Exception):
@@ -36,8 +39,10 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> N
     try:
         outcome = await _handled(dataclasses.replace(ctx, job=job), job, runnable, limit)
     except asyncio.CancelledError:
-        await _finish(ctx, job, runnable, "interrupted", error="the process was told to stop")
-        raise
+        if _told_to_end():
+            await _finish(ctx, job, runnable, "interrupted", error="the process was told to stop")
+            raise
+        await _failed(ctx, job, runnable, "CancelledError: the handler ended as if it had been cancelled")
     except _Cut:
         await _finish(ctx, job, runnable, "release")
     except LeaseLost:
@@ -53,7 +58,13 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> N
         log.exception("job attempt crashed", extra=about)
         await _failed(ctx, job, runnable, f"{type(error).__name__}: {error}")
     else:
-        await _ended(ctx, job, runnable, outcome)
+        await _kept(ctx, job, runnable, outcome)
+
+
+def _told_to_end() -> bool:
+    """Whether it is this task that was cancelled, and not something that the handler waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Any:
@@ -71,6 +82,16 @@ async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta)
         if limit < runnable.timeout:
             raise _Cut from None
         raise TemporaryFailure(f"took longer than its time-out of {limit.total_seconds():g} s") from None
+
+
+async def _kept(ctx: Context, job: Job, runnable: Runnable, outcome: Any) -> None:
+    try:
+        await _ended(ctx, job, runnable, outcome)
+    except DatabaseUnavailable:
+        raise
+    except Exception as error:  # a delay that is none or has no end: the handler's bug, and no other job's matter
+        log.exception("job outcome refused", extra={"job": job.id, "type": job.type, "attempt": job.attempt})
+        await _failed(ctx, job, runnable, f"its outcome cannot be kept: {type(error).__name__}: {error}")
 
 
 async def _ended(ctx: Context, job: Job, runnable: Runnable, outcome: Any) -> None:
@@ -100,7 +121,8 @@ async def _failed(ctx: Context, job: Job, runnable: Runnable, reason: str, *, af
         usual = runnable.delays[min(tries, len(runnable.delays)) - 1]
     else:
         usual = retry_delay(tries, jitter=ctx.random.random())
-    await _finish(ctx, job, runnable, "retry", delay=after or usual, error=reason)
+    delay = after if isinstance(after, timedelta) and timedelta(0) < after else usual
+    await _finish(ctx, job, runnable, "retry", delay=min(delay, LONGEST), error=reason)
 
 
 COUNTERS = {

@@ -151,7 +151,7 @@ class Context:
 def user_agent(settings: Settings) -> str:
     """How the service names itself to others, with its address where it has one."""
     name = settings.service.name.encode("ascii", "ignore").decode().strip() or "wakebell"  # a header is ASCII
-    about = settings.environment.public_url
+    about = (settings.environment.public_url or "").encode("ascii", "ignore").decode()
     return f"Wakebell/{__version__} ({name}{f'; +{about}' if about else ''})"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from app import handlers, stores
-from app.api import cron, errors, health
+from app.api import cron, errors, health, jobs, messages, sources
 from app.context import Service
 from app.domain.errors import ConfigError
 from app.stores.database import connect
@@ -56,4 +56,7 @@ def create_app(service: Service) -> FastAPI:
     errors.install(app)
     app.include_router(health.router)
     app.include_router(cron.router)
+    app.include_router(jobs.router)
+    app.include_router(messages.router)
+    app.include_router(sources.router)
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ answers 502.
 GRACEFUL_SECONDS = 20
 """What running requests get after SIGTERM. Jobs get 8 of them; the rest is for the answer."""
 
+ECHO_SECONDS = 1.0
+"""A signal within this time is the same order: `make` and `timeout` pass on what the terminal has sent already."""
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -46,6 +50,7 @@ class Server(uvicorn.Server):
             ),
         )
         self._stopping = stopping
+        self._told_at: float | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -60,8 +65,12 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def stop(self) -> None:
-        """Take no new request, start no new job, answer the running ones. The second time: at once."""
-        self.force_exit = self.should_exit
+        """Take no new request, start no new job, answer the running ones. Once more, later: at once."""
+        now = time.monotonic()
+        if self._told_at is None:
+            self._told_at = now
+        elif now - self._told_at > ECHO_SECONDS:
+            self.force_exit = True
         self.should_exit = True
         self._stopping.request()
 

@@ -34,9 +34,22 @@ def raw_authorization(request: Request) -> bytes | None:
 async def cron_token(request: Request, service: Annotated[Service, Depends(the_service)]) -> None:
     """Lets the scheduler in and nobody else."""
     if not accepted(raw_authorization(request), service.settings.environment.cron_secrets):
-        raise Problem(
-            401,
-            "Unauthorized",
-            "send the header `Authorization: Bearer <CRON_SECRET>`",
-            headers={"WWW-Authenticate": 'Bearer realm="wakebell"'},
-        )
+        raise _unauthorized("CRON_SECRET")
+
+
+async def api_token(request: Request, service: Annotated[Service, Depends(the_service)]) -> None:
+    """Lets programs in that know the API's token; without a token nobody."""
+    token = service.settings.environment.api_token
+    if not token:
+        raise Problem(503, "Service Unavailable", "API_TOKEN is not set")
+    if not accepted(raw_authorization(request), [token]):
+        raise _unauthorized("API_TOKEN")
+
+
+def _unauthorized(name: str) -> Problem:
+    return Problem(
+        401,
+        "Unauthorized",
+        f"send the header `Authorization: Bearer <{name}>`",
+        headers={"WWW-Authenticate": 'Bearer realm="wakebell"'},
+    )

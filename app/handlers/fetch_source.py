@@ -51,7 +51,7 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     except Failure as failure:
         return await _failed(source, failure, ctx)
     if isinstance(fetched, Unchanged):
-        await ctx.stores.sources.keep_unchanged(ctx.current_job, source.name)
+        await ctx.stores.sources.keep_unchanged(ctx.current_job, source.name, source.fingerprint)
         ctx.tally.add("sources.unchanged")
         return Settled()
     return await _store(source, fetched, ctx)

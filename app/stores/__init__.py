@@ -11,6 +11,7 @@ from app.stores.health import HealthFacts
 from app.stores.housekeeping import Housekeeping
 from app.stores.items import Items
 from app.stores.jobs import Jobs
+from app.stores.listings import Listings
 from app.stores.messages import Messages
 from app.stores.schema import schema_state
 from app.stores.sources import Sources
@@ -30,6 +31,7 @@ class Stores:
     housekeeping: Housekeeping
     items: Items
     jobs: Jobs
+    listings: Listings
     messages: Messages
     sources: Sources
     ticks: Ticks
@@ -58,6 +60,7 @@ def over(database: Database) -> Stores:
         housekeeping=Housekeeping(database),
         items=Items(database),
         jobs=Jobs(database),
+        listings=Listings(database),
         messages=Messages(database),
         sources=Sources(database),
         ticks=Ticks(database),

@@ -27,6 +27,7 @@ WITH given AS (
       AS matched (key text, recipient text, subscriptions jsonb) USING (key)
     WHERE CAST(:telling AS boolean)
     ORDER BY fresh.id, matched.recipient
+    ON CONFLICT DO NOTHING  -- a key that came twice
     RETURNING item_id, recipient
 ), composing AS (
     INSERT INTO wakebell.jobs (type, payload, queue, unique_key)

@@ -44,6 +44,7 @@ POSTPONED = text(
 ENDED = text(
     "UPDATE wakebell.messages SET status = :status, last_error = :reason, finished_at = now() WHERE id = :id",
 )
+STILL_OPEN = text("SELECT id FROM wakebell.messages WHERE id = :id AND status IN ('queued', 'sending', 'retrying')")
 LATEST = text(
     "SELECT id, recipient, channel, status, text, created_at FROM wakebell.messages "
     "WHERE recipient = :recipient AND id > :after ORDER BY id DESC LIMIT :most",
@@ -102,10 +103,16 @@ class Messages:
             return len(ids)
 
     async def start(self, job: Job, message_id: int) -> Try | None:
-        """Commit that the message is being sent, before it is. None: it is over already, or the lease is lost."""
+        """Commit that the message is being sent, before it is. None: it is over already.
+
+        Raises:
+            LeaseLost: the job is another tick's, or will be; a machine that was suspended finds its leases run out.
+        """
         params = {"id": message_id, "job": job.id, "token": job.token}
         found = await self._database.fetch(SQL["start"], params)
         if not found:
+            if await self._database.fetch(STILL_OPEN, {"id": message_id}):
+                raise LeaseLost(f"the lease of job {job.id} ran out before its message was begun")
             return None
         row = found[0]
         age, unanswered = row.pop("age"), row.pop("unanswered")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
@@ -15,7 +16,7 @@ from app.stores.text import array, clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -33,8 +34,12 @@ STORED = text(
     "last_round_at = now(), last_success_at = now(), failures = 0, last_error = NULL WHERE name = :name",
 )
 UNCHANGED = text(
-    "UPDATE wakebell.sources SET last_success_at = now(), failures = 0, last_error = NULL WHERE name = :name",
+    "UPDATE wakebell.sources SET last_success_at = now(), failures = 0, last_error = NULL "
+    "WHERE name = :name AND fingerprint = :fingerprint RETURNING name",
 )
+
+MOVED = timedelta(minutes=1)
+"""When a fetch is tried again whose source was given another address meanwhile: that one is still to be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +80,34 @@ class Sources:
         found = await self._database.fetch(GET, {"name": name})
         return SourceState(**found[0]) if found else None
 
-    async def keep_unchanged(self, job: Job, name: str) -> None:
-        """A 304: the source answers, nothing is new and nothing ages. Finishes the job with it."""
+    async def keep_unchanged(self, job: Job, name: str, fingerprint: str) -> None:
+        """A 304: the source answers, nothing is new and nothing ages. Finishes the job with it; raises LeaseLost."""
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
-            await db.execute(UNCHANGED, {"name": name})
-            await jobs.finish_in(db, job, "done", result={"unchanged": True})
+            if await rows(db, UNCHANGED, {"name": name, "fingerprint": fingerprint}):
+                await jobs.finish_in(db, job, "done", result={"unchanged": True})
+            else:
+                await jobs.finish_in(db, job, "snooze", delay=MOVED)
 
     async def fail(self, job: Job, name: str, fingerprint: str, reason: str, *, jitter: float) -> int:
         """A round that failed: told, and tried again after the usual delays while its next slot is not nearer.
 
-        Returns how many rounds in a row have failed. Finishes the job with it.
+        Returns how many rounds in a row have failed; 0 when the source has been given another address meanwhile.
+        Finishes the job with it; raises LeaseLost.
         """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             params = {"name": name, "fingerprint": fingerprint, "reason": clean(reason)}
             found = await rows(db, SQL["fail"], params)
+            if not found:
+                await jobs.finish_in(db, job, "snooze", delay=MOVED)
+                return 0
             delay = retry_delay(job.attempt - job.crashes, jitter=jitter)
-            if found and delay.total_seconds() < found[0]["seconds_to_slot"]:
+            if delay.total_seconds() < found[0]["seconds_to_slot"]:
                 await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
             else:
                 await jobs.finish_in(db, job, "cancelled", error=reason)
-            return int(found[0]["failures"]) if found else 0
+            return int(found[0]["failures"])
 
     async def next_due_at(self, names: Sequence[str]) -> datetime | None:
         """When the first of these sources is due. UTC."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -10,17 +10,32 @@ import pytest
 
 from tests.fakes.feeds import Feeds
 from tests.fakes.line import Line
+from tests.flow.processes import Nursery
 from tests.flow.stage import Stage
 
 LINES = 60
 """The last ones of each process."""
 
 
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
 @pytest.fixture
-async def stage(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
+async def stage(tmp_path: Path, database_url: str, nursery: Nursery) -> AsyncIterator[Stage]:
     sql = await asyncpg.connect(database_url)
     async with Feeds() as feeds, Line() as line:
-        stage = Stage(folder=tmp_path, database_url=database_url, sql=sql, feeds=feeds, line=line)
+        stage = Stage(
+            folder=tmp_path,
+            database_url=database_url,
+            sql=sql,
+            feeds=feeds,
+            line=line,
+            nursery=nursery,
+        )
         try:
             yield stage
         finally:

@@ -11,8 +11,8 @@ import asyncpg
 
 from tests.fakes.feeds import Feeds
 from tests.fakes.line import TOKEN, Line
-from tests.flow.killable import DIE_AT
-from tests.flow.service import KILLABLE, Process, Service
+from tests.flow.processes import Command, Nursery, Process
+from tests.flow.service import SECRET, Service, free_port
 
 USER = "U4af4980629"
 """Whom LINE reaches."""
@@ -35,37 +35,60 @@ to = ["me"]
 class Stage:
     """Sources are due every half hour, so that nothing is due which a test has not made due."""
 
-    def __init__(self, *, folder: Path, database_url: str, sql: asyncpg.Connection, feeds: Feeds, line: Line) -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        database_url: str,
+        sql: asyncpg.Connection,
+        feeds: Feeds,
+        line: Line,
+        nursery: Nursery,
+    ) -> None:
         self.folder = folder
         self.database_url = database_url
         self.sql = sql
         self.feeds = feeds
         self.line = line
+        self.nursery = nursery
         self.processes: list[Process] = []
         self.more = ""
         """Further lines of the configuration."""
 
     @property
     def environ(self) -> dict[str, str]:
-        return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER}
+        return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER, "CRON_SECRET": SECRET}
 
     async def serve(self, *, die_at: str | None = None, **environ: str) -> Service:
         """A process that answers, with the configuration as it is now. `die_at`: a point where it kills itself."""
-        self.configure()
-        service = Service(
-            folder=self.folder,
-            environ={**self.environ, **environ, **({DIE_AT: die_at} if die_at else {})},
-            program=(str(KILLABLE),) if die_at else ("-m", "app"),
-        )
-        self.processes.append(service)
+        port = free_port()
+        here = {"HOST": "127.0.0.1", "PORT": str(port)}
+        service = Service(self.bear("serve", die_at=die_at, **here, **environ), port)
         await service.ready()
         return service
 
-    def command(self, *arguments: str, **environ: str) -> Process:
+    def bear(self, *arguments: str, die_at: str | int | None = None, **environ: str | None) -> Process:
+        """A process with these arguments, without a start of its own. None: the variable is not set."""
         self.configure()
-        process = Process(*arguments, folder=self.folder, environ={**self.environ, **environ})
+        process = self.nursery.bear(
+            list(arguments),
+            folder=self.folder,
+            log=self._log(),
+            environ={name: value for name, value in {**self.environ, **environ}.items() if value is not None},
+            die_at=die_at,
+        )
         self.processes.append(process)
         return process
+
+    def command(self, *arguments: str, **environ: str) -> Process:
+        """The command as a person starts it."""
+        self.configure()
+        process = Command(list(arguments), folder=self.folder, log=self._log(), environ={**self.environ, **environ})
+        self.processes.append(process)
+        return process
+
+    def _log(self) -> Path:
+        return self.folder / f"log-{len(self.processes)}"
 
     def configure(self) -> None:
         sources = "".join(

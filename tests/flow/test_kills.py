@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.line import Push
 from tests.flow.killable import POINTS
-from tests.flow.service import KEPT, KILLABLE, PATIENCE, ROOT
+from tests.flow.processes import Process
 from tests.flow.stage import Stage
 
 KILLED = -signal.SIGKILL
 
 
-async def prime(stage: Stage) -> None:
+def prime(stage: Stage) -> None:
     """Three sources, of which two say when they are unchanged."""
     stage.feeds.add("rss_jobs", "Old")
     stage.feeds.add("atom_jobs", "Older", format="atom", validators=False)
@@ -36,7 +33,7 @@ def publish(stage: Stage, turn: str) -> list[str]:
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_process_that_dies_leaves_each_item_told_once(stage: Stage, point: str):
-    await prime(stage)
+    prime(stage)
     survivor = await stage.serve()
     await survivor.tick()
     titles = publish(stage, "first")
@@ -59,7 +56,7 @@ async def test_a_process_that_dies_leaves_each_item_told_once(stage: Stage, poin
 
 @pytest.mark.parametrize("answered", [True, False])
 async def test_a_process_that_dies_once_line_has_the_push_leaves_it_told_once(stage: Stage, answered: bool):
-    await prime(stage)
+    prime(stage)
     survivor = await stage.serve()
     await survivor.tick()
     titles = publish(stage, "first")
@@ -100,89 +97,37 @@ async def test_a_source_whose_first_round_is_killed_is_primed_by_the_next(stage:
     assert stage.line.tries == []
 
 
-class Nursery:
-    """Lives that cost no start: children of one process that has imported the service."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    @classmethod
-    async def open(cls, stage: Stage) -> Nursery:
-        stage.configure()
-        inherited = {name: value for name, value in os.environ.items() if name in KEPT}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(KILLABLE),
-            "lives",
-            cwd=stage.folder,
-            env={**inherited, "PYTHONPATH": str(ROOT), **stage.environ},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        return cls(process)
-
-    async def live(self, die_at: int) -> tuple[int, int]:
-        """One tick that dies at its so-manyth step: its exit status, and how many steps it made if it lived."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{die_at} tick --json\n".encode())
-        steps = 0
-        async with asyncio.timeout(PATIENCE):
-            while line := (await self._process.stdout.readline()).decode():
-                what, _, told = line.strip().partition(": ")
-                if what == "steps":
-                    steps = int(told)
-                elif what == "ended":
-                    return int(told), steps
-        raise AssertionError("the nursery has ended")
-
-    async def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
-
-
 async def test_thirty_kills_at_random_instants_leave_each_item_told_once(stage: Stage, record_property):
     seed = random.SystemRandom().getrandbits(32)
     record_property("seed", seed)
     print(f"seed: {seed}")
     chance = random.Random(seed)
-    await prime(stage)
-    nurseries = [await Nursery.open(stage) for _ in range(2)]
-    try:
-        titles, killed = await _thirty(stage, nurseries, chance)
-        for _ in range(2):
-            await stage.end_leases()
-            await stage.make_due()
-            assert (await nurseries[0].live(0))[0] == 0
-    finally:
-        for nursery in nurseries:
-            await nursery.close()
+    prime(stage)
+    await live(stage)  # the silent round
+    titles = publish(stage, "measured")
+    await stage.make_due()
+    steps = int((await live(stage)).log.rpartition("steps: ")[2])
 
-    assert killed >= 20  # those beyond their tick's last step live
+    killed = turn = 0
+    while killed < 30:
+        titles += publish(stage, f"turn {(turn := turn + 1)}")
+        if chance.random() < 0.3:
+            stage.line.answers.append("drop")
+        await stage.make_due()
+        lives = [live(stage, die_at=chance.randint(1, steps)) for _ in range(2)]
+        killed += sum([await life.ended() == KILLED for life in await asyncio.gather(*lives)])
+        await stage.end_leases()
+    for _ in range(2):
+        await stage.make_due()
+        assert await (await live(stage)).ended() == 0
+        await stage.end_leases()
+
     assert stage.line.count(*titles) == dict.fromkeys(titles, 1)
     stage.line.assert_keys_frozen()
 
 
-async def _thirty(stage: Stage, nurseries: list[Nursery], chance: random.Random) -> tuple[list[str], int]:
-    """Two lives at once, fifteen times; each finds news, and what the ones before it have left. Titles and deaths."""
-    await nurseries[0].live(0)  # the silent round
-    titles = publish(stage, "measured")
-    await stage.make_due()
-    _, steps = await nurseries[0].live(0)
-    assert steps > 20
-    killed = 0
-    for turn in range(15):
-        titles += publish(stage, f"turn {turn}")
-        if chance.random() < 0.3:
-            stage.line.answers.append("drop")
-        await stage.make_due()
-        ended = await asyncio.gather(*(nursery.live(chance.randint(1, steps)) for nursery in nurseries))
-        killed += sum(status == KILLED for status, _ in ended)
-        await stage.end_leases()
-    return titles, killed
-
-
-def test_each_point_is_one_of_the_batch():
-    assert len(POINTS) >= 6
-    assert Path(KILLABLE).is_file()
+async def live(stage: Stage, *, die_at: int = 0) -> Process:
+    """One tick of one process, which has ended. It finds news, and what the ones before it have left."""
+    process = stage.bear("tick", die_at=die_at)
+    await process.ended()
+    return process

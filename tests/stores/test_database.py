@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -15,6 +15,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from app.domain.errors import ConfigError, DatabaseUnavailable
 from app.stores import database as module
+from app.stores.address import Address
 from app.stores.database import Database, connect, rows
 
 PID = text("SELECT pg_backend_pid() AS pid")
@@ -280,20 +281,17 @@ class Server:
 
     port: int
     came: int = 0
-    answers: list[tuple[str, str]] = field(default_factory=list)
-    """SQLSTATE and words, one for each connection; after these it is as PostgreSQL at `through`."""
-
-    through: Callable[[], object] | None = None
 
 
 @asynccontextmanager
-async def refusing(*answers: tuple[str, str], socket_path: str | None = None) -> AsyncIterator[Server]:
+async def refusing(*answers: tuple[str, str], then: Address | None = None) -> AsyncIterator[Server]:
+    """Answers with a SQLSTATE and words, one pair for each connection; leads the later ones to a real server."""
     server = Server(port=0)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.came += 1
-        if server.came > len(answers) and socket_path is not None:
-            await pipe(reader, writer, socket_path)
+        if server.came > len(answers) and then is not None:
+            await pipe(reader, writer, then)
             return
         (length,) = struct.unpack("!i", await reader.readexactly(4))
         await reader.readexactly(length - 4)
@@ -310,8 +308,12 @@ async def refusing(*answers: tuple[str, str], socket_path: str | None = None) ->
         listening.close()
 
 
-async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, socket_path: str) -> None:
-    there, back = await asyncio.open_unix_connection(socket_path)
+async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address) -> None:
+    assert isinstance(address.host, str)
+    if address.host.startswith("/"):
+        there, back = await asyncio.open_unix_connection(f"{address.host}/.s.PGSQL.{address.port}")
+    else:
+        there, back = await asyncio.open_connection(address.host, address.port)
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         while data := await source.read(65536):
@@ -356,11 +358,9 @@ async def test_a_database_that_is_not_ready_yet_is_asked_four_times(at_once: Non
 
 async def test_a_database_that_wakes_is_waited_for(at_once: None, database_url: str):
     address = connect(database_url).address
-    if not isinstance(address.host, str) or not address.host.startswith("/"):
-        return  # a person's own server, which this test's little proxy does not speak to
     starting = ("57P03", "the database system is starting up")
 
-    async with refusing(starting, starting, socket_path=f"{address.host}/.s.PGSQL.{address.port}") as server:
-        url = f"postgres://{address.user}@127.0.0.1:{server.port}/{address.database}"
+    async with refusing(starting, starting, then=address) as server:
+        url = f"postgres://{address.user}:{address.password or ''}@127.0.0.1:{server.port}/{address.database}"
         async with connect(url).held() as database:
             assert await count(database) == 0
