@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from app.stores import jobs, messages, sources, sql
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from app.stores.database import Database
 
 SQL = sql.load("items")
+
+KEY_BYTES = 2000
+"""An index of PostgreSQL takes 2,704 bytes a row: a thousand letters of most of Asia's scripts are more."""
 
 SIGHTING = timedelta(hours=1)
 """How exact `seen_at` is, at most: a round rewrites only rows whose mark is older."""
@@ -104,16 +108,21 @@ class Items:
 
 def _row(item: Item) -> Mapping[str, str | None]:
     return {
-        "key": clean(item.key, limit=1000),
+        "key": _key(item.key),
         "title": clean(item.title, limit=1000),
         "link": None if item.link is None else clean(item.link, limit=4000),
         "published_at": None if item.published_at is None else item.published_at.isoformat(),
     }
 
 
+def _key(key: str) -> str:
+    kept = clean(key, limit=1000)
+    return kept if len(kept.encode()) <= KEY_BYTES else sha256(kept.encode()).hexdigest()
+
+
 def _match(match: Match) -> Mapping[str, object]:
     return {
-        "key": clean(match.key, limit=1000),
+        "key": _key(match.key),
         "recipient": match.recipient,
         "subscriptions": list(match.subscriptions),
     }

@@ -13,6 +13,9 @@ from app.context import Service
 
 API_TOKEN = "an-api-token-of-thirty-letters"
 
+NOWHERE = "postgresql://nobody@127.0.0.1:9/none"
+"""A database that does not answer: who asks it gets 503."""
+
 GREET = """
 from pydantic import BaseModel, ConfigDict, field_validator
 

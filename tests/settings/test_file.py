@@ -19,7 +19,7 @@ SYNTAX = [
     ("[tick]\nmax_jobs = " + "9" * 5000, "holds a number or a nesting that is too large"),
 ]
 
-UNSUPPORTED = ["schedules", "reminders", "chats", "hooks", "memory", "alerts"]
+UNSUPPORTED = ["schedules", "reminders", "chats", "hooks", "memory"]
 
 STRUCTURE = [
     ("[source.jobs]\n", 'source: there is no such key; did you mean "sources"?'),
@@ -146,7 +146,18 @@ REFERENCES = [
 ENVIRON = {"EMPTY": "  ", "LATIN": "caf\udce9"}
 
 
-@pytest.mark.parametrize(("text", "sentence"), [*SYNTAX, *STRUCTURE, *VALUES, *NAMES, *KINDS, *AUDIENCE, *REFERENCES])
+ALERTS = [
+    ('[alerts]\nto = "inbox"', "alerts.to: "),
+    ("[alerts]\nto = []", "alerts.to: is empty, so that nothing would ever be told; remove the line to tell the inbox"),
+    ('[alerts]\nto = ["me"]', 'alerts.to: there is no recipient "me"'),
+    ('[alerts]\nto = ["inbox", "inbox"]', 'alerts.to: names "inbox" twice; remove one of them'),
+    ("[alerts]\nrepeat_hours = 24", "repeat_hours"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [*SYNTAX, *STRUCTURE, *VALUES, *NAMES, *KINDS, *AUDIENCE, *ALERTS, *REFERENCES]
+)
 def test_one_mistake_is_one_problem_that_names_it(text: str, sentence: str, problems_of: Problems):
     told = problems_of(text, ENVIRON)
 

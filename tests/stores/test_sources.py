@@ -189,7 +189,7 @@ async def test_an_unchanged_round_heals_and_ages_nothing(sources: Sources, jobs:
     await sql.execute("UPDATE wakebell.sources SET failures = 2, last_error = 'x', etag = 'e'")
     job = await claimed(jobs)
 
-    await sources.keep_unchanged(job, "board")
+    await sources.keep_unchanged(job, "board", "feed:1")
 
     state = await row(sql)
     assert (state["failures"], state["last_error"], state["last_round_at"], state["etag"]) == (0, None, None, "e")
@@ -247,7 +247,7 @@ async def test_an_unchanged_former_address_says_nothing_of_the_new_one(
     job = await claimed(jobs)
     await sources.plan([wanted(fingerprint="feed:2")])
 
-    await sources.keep_unchanged(job, "board")
+    await sources.keep_unchanged(job, "board", "feed:1")
 
     assert await queued(sql) == ["board"], "the new address still has its first round to come"
 
@@ -263,7 +263,7 @@ async def test_a_lost_lease_writes_nothing(sources: Sources, jobs: Jobs, sql: as
         if ending == "failed":
             await sources.fail(job, "board", "feed:1", "down", jitter=0.5)
         else:
-            await sources.keep_unchanged(job, "board")
+            await sources.keep_unchanged(job, "board", "feed:1")
 
     assert await row(sql) == before
     assert await sql.fetchval("SELECT status FROM wakebell.jobs") == "running"
