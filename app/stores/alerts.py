@@ -53,22 +53,24 @@ class Alerts:
         self,
         *,
         sources: Sequence[str],
+        recipients: Sequence[str],
         compose: Callable[[list[Incident], list[Incident]], list[Telling]],
     ) -> Judged:
         """Open and resolve alerts, with the messages about them, in one transaction.
 
-        `sources` are the configured ones; others are nobody's concern any more. `compose` words what was opened and
-        what was resolved; it is called only when there is something, inside the transaction, and must not wait.
-        Two at once share what there is: nothing is told twice.
+        `sources` and `recipients` are the configured ones; others are nobody's concern any more, and their alerts end.
+        `compose` words what was opened and what was resolved; it is called only when there is something, inside the
+        transaction, and must neither wait nor raise. Two at once share what there is: nothing is told twice.
         """
-        [look] = await self._database.fetch(SQL["look"], {"source_failures": SOURCE_FAILURES})
+        names = {"sources": array(sources)}
+        looking = {**names, "source_failures": SOURCE_FAILURES}
+        [look] = await self._database.fetch(SQL["look"], looking)
         if not look["work"]:
             return Judged(opened=0, resolved=0, open=0)
-        names = array(sources)
         async with self._database.transaction() as db:
-            found = await rows(db, SQL["open"], {"sources": names, "source_failures": SOURCE_FAILURES})
-            opened = [Incident(**row) for row in found]
-            resolved = [Incident(**row) for row in await rows(db, SQL["resolve"], {"sources": names})]
+            opened = [Incident(**row) for row in await rows(db, SQL["open"], looking)]
+            closed = await rows(db, SQL["resolve"], {**names, "recipients": array(recipients)})
+            resolved = [Incident(**row) for row in closed]
             for telling in compose(opened, resolved) if opened or resolved else []:
                 await add_in(db, telling.body, recipient=telling.recipient, channel=telling.channel, kind="alert")
             [counted] = await rows(db, COUNT_OPEN)

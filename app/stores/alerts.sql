@@ -1,96 +1,118 @@
 -- name: look
--- Whether there is anything to judge: four probes of partial indexes, and how many alerts are open.
+-- Whether there is anything to judge: probes of partial indexes that are nearly always empty.
 SELECT
-    EXISTS (SELECT FROM wakebell.jobs WHERE status = 'failed' AND NOT judged)
-    OR EXISTS (SELECT FROM wakebell.messages WHERE status IN ('failed', 'uncertain') AND NOT judged)
-    OR EXISTS (SELECT FROM wakebell.sources WHERE failures >= :source_failures)
+    EXISTS (SELECT FROM wakebell.jobs WHERE status = 'failed' AND judged_finish IS DISTINCT FROM finished_at)
+    OR EXISTS (
+        SELECT FROM wakebell.messages
+        WHERE status IN ('failed', 'uncertain') AND judged_finish IS DISTINCT FROM finished_at)
+    OR EXISTS (
+        SELECT FROM wakebell.sources
+        WHERE failures > 0 AND failures >= :source_failures AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work;
 
 -- name: open
 -- Open an alert for each thing that has failed and has none, and add to the open ones.
 -- Two ticks at once: the marks are taken by one of them, and of two inserts with one key the second meets the first's.
--- Only rows that were inserted here come back as opened, so that each is told once.
+-- Only rows that were inserted here come back, so that each is told once.
 WITH failed_jobs AS (
-    UPDATE wakebell.jobs SET judged = true
+    UPDATE wakebell.jobs SET judged_finish = finished_at
     WHERE id = ANY (ARRAY(
         SELECT id FROM wakebell.jobs
-        WHERE status = 'failed' AND NOT judged
+        WHERE status = 'failed' AND judged_finish IS DISTINCT FROM finished_at
         ORDER BY id
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
-    RETURNING id, type, last_error
+    RETURNING type, last_error, finished_at
 ), failed_messages AS (
-    UPDATE wakebell.messages SET judged = true
+    UPDATE wakebell.messages SET judged_finish = finished_at
     WHERE id = ANY (ARRAY(
         SELECT id FROM wakebell.messages
-        WHERE status IN ('failed', 'uncertain') AND NOT judged
+        WHERE status IN ('failed', 'uncertain') AND judged_finish IS DISTINCT FROM finished_at
         ORDER BY id
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
-    RETURNING id, recipient, kind, last_error
-), found (kind, subject, reason, failures) AS (
-    SELECT 'job_failed', type, (array_agg(last_error ORDER BY id DESC))[1], count(*)
+    RETURNING recipient, kind, last_error, finished_at
+), found (kind, subject, reason, failures, failed_at) AS (
+    SELECT 'job_failed', type, (array_agg(last_error ORDER BY finished_at DESC))[1], count(*), max(finished_at)
     FROM failed_jobs
     WHERE type <> 'send_message'  -- its message has failed, and that is told
     GROUP BY type
     UNION ALL
-    SELECT 'message_failed', recipient, (array_agg(last_error ORDER BY id DESC))[1], count(*)
+    SELECT 'message_failed', recipient, (array_agg(last_error ORDER BY finished_at DESC))[1], count(*), max(finished_at)
     FROM failed_messages
     WHERE kind <> 'alert'  -- an alert that cannot be told must not open another one
     GROUP BY recipient
     UNION ALL
-    SELECT 'source_failing', name, last_error, failures
+    SELECT 'source_failing', name, last_error, failures, coalesce(last_failure_at, created_at)
     FROM wakebell.sources
-    WHERE failures >= :source_failures
+    WHERE failures > 0 AND failures >= :source_failures
       AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
-      AND NOT EXISTS (
+      AND NOT EXISTS (  -- this failure is known already
           SELECT FROM wakebell.alerts
-          WHERE alerts.key = 'source_failing:' || sources.name AND alerts.resolved_at IS NULL)
+          WHERE alerts.key = 'source_failing:' || sources.name
+            AND alerts.resolved_at IS NULL
+            AND alerts.failed_at >= coalesce(sources.last_failure_at, sources.created_at))
 ), opened AS (
-    INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures)
-    SELECT kind || ':' || subject, kind, subject, reason, failures
+    INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures, failed_at)
+    SELECT kind || ':' || subject, kind, subject, reason, failures, failed_at
     FROM found
     ORDER BY kind, subject
     ON CONFLICT (key) WHERE resolved_at IS NULL DO UPDATE SET
         reason = excluded.reason,
-        failures = alert.failures + excluded.failures,
-        changed_at = now()
+        failures = CASE
+            WHEN alert.kind = 'source_failing' THEN excluded.failures  -- it counts them itself
+            ELSE alert.failures + excluded.failures
+        END,
+        failed_at = greatest(alert.failed_at, excluded.failed_at),
+        judged_at = now()
     RETURNING kind, subject, reason, failures, opened_at, xmax = 0 AS new
 )
 SELECT kind, subject, reason, failures, opened_at FROM opened WHERE new ORDER BY kind, subject;
 
 -- name: resolve
--- Close what has healed. Of two ticks at once the second waits for the row and then finds it closed.
-UPDATE wakebell.alerts SET resolved_at = now()
-WHERE id = ANY (ARRAY(
-    SELECT alerts.id
-    FROM wakebell.alerts
-    WHERE alerts.resolved_at IS NULL
-      AND CASE alerts.kind
-          WHEN 'job_failed' THEN
-              -- A later one went well, or no failed one is left: run again, cancelled, or pruned.
-              EXISTS (
-                  SELECT FROM wakebell.jobs
-                  WHERE jobs.finished_at > alerts.changed_at AND jobs.type = alerts.subject AND jobs.status = 'done')
-              OR NOT EXISTS (
-                  SELECT FROM wakebell.jobs
-                  WHERE jobs.type = alerts.subject AND jobs.status IN ('pending', 'running', 'failed'))
-          WHEN 'message_failed' THEN
-              EXISTS (
-                  SELECT FROM wakebell.messages
-                  WHERE messages.recipient = alerts.subject AND messages.kind <> 'alert'
-                    AND messages.sent_at > alerts.changed_at)
-          WHEN 'source_failing' THEN
-              NOT EXISTS (
-                  SELECT FROM wakebell.sources
-                  WHERE sources.name = alerts.subject AND sources.failures > 0
-                    AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
-          END
-    ORDER BY alerts.id
-    FOR UPDATE OF alerts
-))
-  AND resolved_at IS NULL
-RETURNING kind, subject, reason, failures, opened_at;
+-- Close what went well after its latest failure (`healed`), and what nothing is left of. Not what failed anew just
+-- now: where some fail and some go well in every tick, it is one incident until a tick without a failure.
+-- Two ticks at once never wait for each other here: a row that the other has is the other's to close.
+WITH judged AS MATERIALIZED (
+    SELECT alert.id, verdict.healed
+    FROM wakebell.alerts AS alert
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE alert.kind
+                WHEN 'job_failed' THEN EXISTS (
+                    SELECT FROM wakebell.jobs
+                    WHERE jobs.type = alert.subject AND jobs.status = 'done' AND jobs.finished_at > alert.failed_at)
+                WHEN 'message_failed' THEN EXISTS (  -- the alert itself proves nothing: it may go another way
+                    SELECT FROM wakebell.messages
+                    WHERE messages.recipient = alert.subject AND messages.sent_at > alert.failed_at
+                      AND messages.kind <> 'alert')
+                WHEN 'source_failing' THEN EXISTS (
+                    SELECT FROM wakebell.sources
+                    WHERE sources.name = alert.subject AND sources.last_success_at > alert.failed_at
+                      AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
+            END AS healed,
+            CASE alert.kind
+                WHEN 'job_failed' THEN NOT EXISTS (  -- cancelled or pruned; one that is run again is not over
+                    SELECT FROM wakebell.jobs
+                    WHERE jobs.type = alert.subject AND jobs.judged_finish IS NOT NULL
+                      AND jobs.status IN ('pending', 'running', 'failed'))
+                WHEN 'message_failed' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
+                WHEN 'source_failing' THEN NOT EXISTS (
+                    SELECT FROM wakebell.sources
+                    WHERE sources.name = alert.subject
+                      AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
+            END AS gone
+    ) AS verdict
+    WHERE alert.resolved_at IS NULL AND alert.judged_at < now() AND (verdict.healed OR verdict.gone)
+    ORDER BY alert.id
+    FOR UPDATE OF alert SKIP LOCKED
+), closed AS (
+    UPDATE wakebell.alerts SET resolved_at = now()
+    FROM judged
+    WHERE alerts.id = judged.id
+    RETURNING kind, subject, reason, failures, opened_at, healed
+)
+SELECT kind, subject, reason, failures, opened_at, healed FROM closed ORDER BY kind, subject;
 
 -- name: prune
 -- Alerts that were closed long ago, oldest first.

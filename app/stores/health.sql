@@ -21,6 +21,7 @@ WITH RECURSIVE names AS (
 )
 SELECT
     now() AS now,
+    (SELECT min(started_at) FROM wakebell.ticks) AS first_tick_at,
     (SELECT max(started_at) FROM wakebell.ticks) AS last_tick_at,
     (SELECT status FROM wakebell.ticks WHERE status IS NOT NULL ORDER BY started_at DESC LIMIT 1) AS last_tick_status,
     (SELECT finished_at FROM wakebell.ticks WHERE status IN ('ok', 'partial') ORDER BY started_at DESC LIMIT 1)

@@ -13,7 +13,7 @@ from app.domain.errors import LeaseLost
 from app.domain.jobs import Job
 from app.stores import sql
 from app.stores.database import rows
-from app.stores.payloads import payload_text, result_text
+from app.stores.payloads import json_value, payload_text, result_text
 from app.stores.text import clean
 
 if TYPE_CHECKING:
@@ -210,10 +210,12 @@ class Jobs:
     async def get(self, job_id: int) -> StoredJob | None:
         """One job as it stands; None when there is no such job."""
         found = await self._database.fetch(SQL["get"], {"id": job_id})
-        if not found:
-            return None
-        row = found[0]
-        return StoredJob(**row | {"payload": _json(row["payload"]), "result": _json(row["result"])})
+        return stored_job(found[0]) if found else None
+
+
+def stored_job(row: Mapping[str, Any]) -> StoredJob:
+    """A job out of a row whose payload and result are text."""
+    return StoredJob(**{**row, "payload": json_value(row["payload"]), "result": json_value(row["result"])})
 
 
 async def lock_in(db: AsyncConnection, job: Job) -> None:
@@ -290,7 +292,7 @@ def _job(row: Mapping[str, Any], token: int) -> Job:
     return Job(
         id=row["id"],
         type=row["type"],
-        payload=_json(row["payload"]),
+        payload=json_value(row["payload"]),
         queue=row["queue"],
         attempt=row["attempts"],
         crashes=row["crashes"],
@@ -298,11 +300,6 @@ def _job(row: Mapping[str, Any], token: int) -> Job:
         token=token,
         lease_until=row["lease_until"],
     )
-
-
-def _json(value: Any) -> Any:
-    """The driver hands jsonb over as text."""
-    return json.loads(value) if isinstance(value, str) else value
 
 
 def _refusal(error: DBAPIError) -> Exception:

@@ -30,8 +30,8 @@ FROM wakebell.add_job(
 
 -- name: claim
 -- Due jobs, leased. Claimers at once never share one and never wait for each other.
-SELECT claimed.id, claimed.type, claimed.payload, claimed.queue, claimed.attempts, claimed.crashes,
-       claimed.max_attempts, claimed.lease_until
+SELECT claimed.id, claimed.type, CAST(claimed.payload AS text) AS payload, claimed.queue, claimed.attempts,
+       claimed.crashes, claimed.max_attempts, claimed.lease_until
 FROM wakebell.claim_jobs(
     own => CAST(:own AS boolean),
     max_count => CAST(:most AS integer),
@@ -105,7 +105,8 @@ SELECT wakebell.prune_jobs(CAST(:keep_seconds AS double precision), CAST(:most A
 
 -- name: get
 -- One job as it stands.
-SELECT j.id, j.type, j.payload, j.queue, j.priority, j.status, j.run_after, j.waiting, j.held, j.attempts, j.crashes,
-       j.max_attempts, j.unique_key, j.serial_key, j.last_error, j.result, j.created_at, j.started_at, j.finished_at
+SELECT j.id, j.type, CAST(j.payload AS text) AS payload, j.queue, j.priority, j.status, j.run_after, j.waiting, j.held,
+       j.attempts, j.crashes, j.max_attempts, j.unique_key, j.serial_key, j.last_error, CAST(j.result AS text) AS result,
+       j.created_at, j.started_at, j.finished_at
 FROM wakebell.jobs AS j
 WHERE j.id = CAST(:id AS bigint);

@@ -1,4 +1,4 @@
-"""JSON on its way into the database: what PostgreSQL cannot hold is refused in a payload and taken out of a result."""
+"""JSON into the database and out: what PostgreSQL cannot hold is refused in a payload and taken out of a result."""
 
 from __future__ import annotations
 
@@ -40,6 +40,26 @@ def result_text(result: Any) -> str | None:
     except (TypeError, ValueError):
         told = json.dumps(clean(repr(result)))
     return told if len(told) <= ERROR_LENGTH else json.dumps(clean(told))
+
+
+def json_value(stored: str | None) -> Any:
+    """What stored JSON says, as text out of the database: one driver hands jsonb over as text, the next as values.
+
+    A number too long for Python stays the text of its digits: SQL may put one in, and it must not stop who reads.
+    """
+    return None if stored is None else json.loads(stored, parse_int=_whole, parse_float=_fraction)
+
+
+def _whole(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:  # more than 4,300 of them
+        return digits
+
+
+def _fraction(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
 
 
 def _faults(path: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ PARK = "SELECT wakebell.park_jobs('[\"greet\"]')"
 COUNT = "SELECT wakebell.count_startable('[\"greet\"]', 1000)"
 PRUNE = "SELECT wakebell.prune_jobs(864000, 500)"
 
-IDLE = {CLAIM_100: 150, CLAIM_1000: 150, CLAIM_OWN: 60, PARK: 150, COUNT: 150, RESCUE: 900, PRUNE: 20}
+IDLE = {CLAIM_100: 150, CLAIM_1000: 150, CLAIM_OWN: 100, PARK: 150, COUNT: 150, RESCUE: 900, PRUNE: 20}
 """Pages that each may read when it finds nothing to do. A rescue asks after each of the 100 serial keys."""
 
 BUSY = {CLAIM_100: 3_000, CLAIM_1000: 25_000}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -51,33 +52,37 @@ NO_JOBS_FILTER = {"before": None, "status": None, "type": None, "queue": None, "
 NO_MESSAGES_FILTER = {"before": None, "status": None, "recipient": None, "channel": None}
 PAGE = {"most": 50, "most_bytes": listings.MOST_BYTES}
 
-JOBS_READ = [
-    ({}, 3_000),
-    ({"own": True}, 3_500),
-    ({"before": 30_000}, 3_000),
-    ({"status": "done"}, 3_000),
-    ({"status": "failed"}, 400),
-    ({"status": "cancelled"}, 400),
-    ({"type": "type3"}, 1_500),
-    ({"type": "rare"}, 400),
-    ({"type": "nothing"}, 400),
-    ({"type": "later", "status": "done"}, 400),
-    ({"queue": "queue1"}, 1_000),
-    ({"queue": "odd"}, 400),
-    ({"queue": "nothing"}, 400),
-    ({"queue": "wakebell.fetch", "own": True}, 1_500),
+JOBS_ASKED: list[dict[str, Any]] = [
+    {},
+    {"own": True},
+    {"before": 30_000},
+    {"status": "done"},
+    {"status": "failed"},
+    {"status": "cancelled"},
+    {"type": "type3"},
+    {"type": "rare"},
+    {"type": "nothing"},
+    {"type": "later", "status": "done"},
+    {"queue": "queue1"},
+    {"queue": "odd"},
+    {"queue": "nothing"},
+    {"queue": "wakebell.fetch", "own": True},
 ]
-MESSAGES_READ = [
-    ({}, 1_500),
-    ({"before": 30_000}, 1_500),
-    ({"status": "failed"}, 400),
-    ({"status": "queued"}, 400),
-    ({"recipient": "person3"}, 400),
-    ({"recipient": "nobody"}, 400),
-    ({"channel": "mail"}, 1_500),
-    ({"channel": "mail", "status": "retrying"}, 400),
+MESSAGES_ASKED: list[dict[str, Any]] = [
+    {},
+    {"before": 30_000},
+    {"status": "failed"},
+    {"status": "queued"},
+    {"recipient": "person3"},
+    {"recipient": "nobody"},
+    {"channel": "mail"},
+    {"channel": "mail", "status": "retrying"},
 ]
-"""Pages that each may read; the tables have some 2,000, and would have 40,000 with a million rows."""
+
+MOST_PAGES = {"list_jobs": 3_500, "list_messages": 600, "list_sources": 4_000}
+"""That each may read, however many rows there are: with a million jobs it is the same. To walk through all of these in
+the order of their ids takes more than 50,000.
+"""
 
 
 @pytest.fixture
@@ -113,6 +118,39 @@ async def test_a_listed_job_is_told_like_a_single_one(jobs: Jobs, store: Listing
     assert listed == await jobs.get(added.id)
 
 
+@pytest.mark.parametrize("result", ['"a text"', '"5"', "5", "null", '{"a": [1.5, null]}', '["x"]'])
+async def test_a_result_comes_back_as_it_went_in(sql: asyncpg.Connection, jobs: Jobs, store: Listings, result: str):
+    job_id = await sql.fetchval(
+        "INSERT INTO wakebell.jobs (type, status, result) VALUES ('greet', 'done', $1) RETURNING id", result
+    )
+
+    [listed] = (await store.list_jobs(limit=1)).rows
+    got = await jobs.get(job_id)
+
+    assert got is not None
+    assert listed.result == got.result == json.loads(result)
+
+
+@pytest.mark.parametrize(
+    ("number", "read"),
+    [
+        pytest.param("1" * 5000, "1" * 5000, id="whole"),
+        pytest.param("1" * 400 + ".5", "1" * 400 + ".5", id="fraction"),
+        pytest.param("1e400", 10**400, id="great"),
+        pytest.param("1.50", 1.5, id="usual"),
+    ],
+)
+async def test_a_number_beyond_python_stops_nobody(
+    sql: asyncpg.Connection, jobs: Jobs, store: Listings, number: str, read: Any
+):
+    await sql.execute("SELECT wakebell.enqueue('greet', CAST(CAST($1 AS text) AS jsonb))", f'{{"n": {number}}}')
+
+    [listed] = (await store.list_jobs(limit=1)).rows
+    [claimed] = await jobs.claim(own=False, limit=1, leases={"greet": timedelta(seconds=30)}, token=1)
+
+    assert listed.payload == claimed.payload == {"n": read}
+
+
 async def test_groups_of_every_name_are_found(sql: asyncpg.Connection, store: Listings):
     names = ["a", "A", "b", "wakebell", "wakebell.", "wakebell.x", "ｚ", "မြန်", "ก", "a b", "-"]
     await sql.execute(
@@ -132,32 +170,29 @@ async def test_groups_of_every_name_are_found(sql: asyncpg.Connection, store: Li
 
 @pytest.mark.timeout(300)
 async def test_listings_read_few_pages_and_never_a_whole_table(sql: asyncpg.Connection):
-    await sql.execute("CREATE INDEX IF NOT EXISTS jobs_listed_idx ON wakebell.jobs (queue, type, status, id)")
-    await sql.execute(
-        "CREATE INDEX IF NOT EXISTS messages_listed_idx ON wakebell.messages (recipient, channel, status, id)"
-    )
     for script in (OLD_JOBS, RARE_JOBS, LATER_JOBS, MESSAGES, SOURCES, ITEMS):
         await sql.execute(script)
 
-    never_analyzed = [told async for told in faults(sql)]
+    never_analyzed = await faults(sql)
     await sql.execute("VACUUM ANALYZE wakebell.jobs, wakebell.messages, wakebell.items, wakebell.sources")
-    analyzed = [told async for told in faults(sql)]
+    analyzed = await faults(sql)
 
     assert never_analyzed == []
     assert analyzed == []
 
 
-async def faults(sql: asyncpg.Connection):
-    for given, most in JOBS_READ:
-        for told in judged(await plan(sql, "list_jobs", {**NO_JOBS_FILTER, **PAGE, **given}), most):
-            yield "list_jobs", given, told
-    for given, most in MESSAGES_READ:
-        for told in judged(await plan(sql, "list_messages", {**NO_MESSAGES_FILTER, **PAGE, **given}), most):
-            yield "list_messages", given, told
+async def faults(sql: asyncpg.Connection) -> list[str]:
     names = "{" + ",".join(f"source{n}" for n in range(1, 21)) + "}"
-    for told in judged(await plan(sql, "list_sources", {"names": names}), 8_000):
-        if told != "Seq Scan of sources":  # a page or two
-            yield "list_sources", names, told
+    asked = [
+        *(("list_jobs", {**NO_JOBS_FILTER, **PAGE, **given}) for given in JOBS_ASKED),
+        *(("list_messages", {**NO_MESSAGES_FILTER, **PAGE, **given}) for given in MESSAGES_ASKED),
+        ("list_sources", {"names": names}),
+    ]
+    return [
+        f"{name} {params}: {told}"
+        for name, params in asked
+        for told in judged(await plan(sql, name, params), MOST_PAGES[name])
+    ]
 
 
 async def plan(sql: asyncpg.Connection, name: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -175,12 +210,11 @@ async def plan(sql: asyncpg.Connection, name: str, params: dict[str, Any]) -> di
 def judged(plan: dict[str, Any], most_pages: int) -> Iterator[str]:
     pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
     if pages > most_pages:
-        yield f"{pages} pages, not {most_pages}"
+        yield f"{pages} pages"
     for node in nodes(plan):
-        rows = node["Actual Rows"] * node["Actual Loops"]
-        if node["Node Type"] == "Seq Scan":
-            yield f"Seq Scan of {node['Relation Name']}"
-        if node["Node Type"].endswith("Sort") and sum(rows_of(child) for child in node["Plans"]) > 5_000:
+        if node["Node Type"] == "Seq Scan" and node["Relation Name"] != "sources":  # those are a page or two
+            yield f"all of {node['Relation Name']}"
+        if node["Node Type"].endswith("Sort") and (rows := sum(map(rows_of, node["Plans"]))) > 5_000:
             yield f"a sort of {rows} rows"
 
 
