@@ -21,11 +21,13 @@ run: venv ## everything from nothing: packages, PostgreSQL, a sample source, fir
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
 	@$(BIN)/python -m pytest -n 2 -rs
 
-check: venv ## format, lint, types, import contracts: all that needs no database
+check: venv ## format, lint, types, import contracts, workflows: all that needs no database
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/actionlint .github/workflows/*.yml
+	$(BIN)/zizmor --offline --no-progress --persona=pedantic .github/workflows
 
 fix: venv ## format, and repair what the linter can repair
 	$(BIN)/ruff check --fix .

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from app import plugins
 from app.domain import alerts
 from app.domain.messages import Digest
+from app.settings import INBOX
 from app.stores.alerts import Telling
 
 if TYPE_CHECKING:
     from app.context import Context
     from app.domain.alerts import Incident
 
+log = logging.getLogger(__name__)
+
 
 async def judge(ctx: Context) -> bool:
     """Open what has failed, close what has healed; whether there are messages about it to be sent now."""
 
     def compose(opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
-        return [telling for name in ctx.settings.alerts for telling in _tellings(ctx, name, opened, resolved)]
+        return _tellings(ctx, opened, resolved)
 
-    judged = await ctx.stores.alerts.judge(sources=list(ctx.settings.sources), compose=compose)
+    judged = await ctx.stores.alerts.judge(
+        sources=list(ctx.settings.sources),
+        recipients=list(ctx.settings.recipients),
+        compose=compose,
+    )
     ctx.tally.add("alerts.open", judged.open)
     ctx.tally.add("alerts.opened", judged.opened)
     ctx.tally.add("alerts.resolved", judged.resolved)
     return judged.opened + judged.resolved > 0
 
 
-def _tellings(ctx: Context, name: str, opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
+def _tellings(ctx: Context, opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
+    """One message to each who is to be told. Whose channel breaks over it, is told in the inbox."""
+    told: list[Telling] = []
+    broken = False
+    for name in ctx.settings.alerts:
+        try:
+            told += _telling(ctx, name, opened, resolved)
+        except Exception:  # a bug of one channel must keep no alert from the others, nor the next tick
+            log.exception("alert not composed", extra={"recipient": name})
+            ctx.tally.fail(f"channel {ctx.settings.recipients[name].channel} failed")
+            broken = True
+    if broken and INBOX not in ctx.settings.alerts:
+        told += _telling(ctx, INBOX, opened, resolved)
+    return told
+
+
+def _telling(ctx: Context, name: str, opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
     recipient = ctx.settings.recipients[name]
     channel = ctx.settings.channels[recipient.channel]
     note = alerts.told(opened, resolved, service=ctx.settings.service.name, language=recipient.language)

@@ -102,8 +102,10 @@ async def _ended(ctx: Context, job: Job, runnable: Runnable, outcome: Any) -> No
             await _finish(ctx, job, runnable, "done", result=result)
         case None:
             await _finish(ctx, job, runnable, "done")
-        case Snooze(delay):
+        case Snooze(timedelta() as delay):
             await _finish(ctx, job, runnable, "snooze", delay=delay)
+        case Snooze():
+            raise TypeError("Snooze takes a datetime.timedelta")
         case Discard(reason):
             await _finish(ctx, job, runnable, "cancelled", error=reason)
         case _:

@@ -54,9 +54,14 @@ class Deadline:
         return self.elapsed >= self.budget
 
     @property
+    def whole(self) -> timedelta:
+        """What a job that started with the tick may take."""
+        return self.budget + GRACE - REPORTING
+
+    @property
     def left(self) -> timedelta:
         """What a job that starts now may take; never negative."""
-        return max(self.budget + GRACE - REPORTING - self.elapsed, timedelta(0))
+        return max(self.whole - self.elapsed, timedelta(0))
 
 
 class Stopping:

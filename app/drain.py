@@ -27,9 +27,6 @@ log = logging.getLogger(__name__)
 SLOTS = {True: 8, False: 10}
 """How many own (True) and users' (False) jobs run at once: what a small machine and a pool of six connections bear."""
 
-OWN_LEAST = timedelta(seconds=5)
-"""An own job is not begun with less time than this; with more it runs under what is left, and goes back when cut."""
-
 AFTER_SHARE = 0.4
 """Of the budget: how long composing waits for the fetches of the same tick, so that their news is one message. What
 is left then is enough to compose and to send."""
@@ -146,10 +143,11 @@ class _Drain:
     def _leases(self, *, own: bool) -> dict[str, timedelta]:
         """The types that may start now, with their leases. A user's type starts when its whole time-out fits."""
         left = self._ctx.deadline.left
+        half = self._ctx.deadline.whole / 2  # a small budget must not keep own jobs from ever starting
         waited_for = {job.type for job in self._running.values()} if self._patience() is not None else set()
         fitting = [
             runnable
             for runnable in self._runnables.values()
-            if runnable.own == own and (OWN_LEAST if own else runnable.timeout) <= left
+            if runnable.own == own and (min(runnable.least, half) if own else runnable.timeout) <= left
         ]
         return {r.type: min(r.timeout, left) + LEASE_MARGIN for r in fitting if not r.after & waited_for}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app import main, plugins
 from app.context import outbound, user_agent
-from app.domain import words
+from app.domain import pace, words
 from app.domain.errors import PermanentFailure, ServiceError, TemporaryFailure, Unanswered
 from app.domain.messages import Digest, Message
 from app.settings import INBOX
@@ -34,9 +34,16 @@ async def run(settings: Settings, name: str) -> str:
     except Unanswered as failure:
         raise ServiceError(f"{failure}: it may have arrived all the same; look there before you try again") from failure
     except TemporaryFailure as failure:
-        raise ServiceError(f"{failure}: nothing was sent; try again in a minute") from failure
+        raise ServiceError(f"{failure}: it was not taken; {_again(failure)}") from failure
     except PermanentFailure as failure:
-        raise ServiceError(f"{failure}: nothing was sent") from failure
+        raise ServiceError(f"{failure}: it was not taken") from failure
+
+
+def _again(failure: TemporaryFailure) -> str:
+    """What can be done about it, beside what the failure itself says."""
+    if failure.retry_after is None:
+        return "try again in a minute, and if it stays so, check the channel's address and the provider's status page"
+    return f"the provider wants to be left alone for {pace.told(failure.retry_after)}"
 
 
 async def _send(settings: Settings, recipient: Recipient) -> str:

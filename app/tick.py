@@ -91,19 +91,20 @@ async def _work(ctx: Context, runnables: dict[str, Runnable]) -> bool:
         lambda: _tell_latecomers(ctx, runnables),
         lambda: _judge(ctx, runnables),
     ]
-    results = [await _survived(part) for part in parts]
+    results = [await _survived(ctx, part) for part in parts]
     if ctx.service.stopping.requested:
         ctx.tally.fail("the process was told to stop; what it had not started is still due")
     return all(results)
 
 
-async def _survived(part: Any) -> bool:
+async def _survived(ctx: Context, part: Any) -> bool:
     try:
         await part()
     except DatabaseUnavailable:
         raise
     except Exception:
         log.exception("tick part crashed")
+        ctx.tally.fail("a part of the tick crashed; the log has its traceback")
         return False
     return True
 

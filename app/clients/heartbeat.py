@@ -25,6 +25,6 @@ async def ping(http: httpx.AsyncClient, url: str, *, failed: bool) -> None:
                 reason = f"it answered {response.status_code}"
     except TimeoutError:
         pass
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # the last: a name no resolver takes
         reason = type(error).__name__
     log.warning("heartbeat not taken", extra={"host": host_of(url), "reason": reason})

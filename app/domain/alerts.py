@@ -1,8 +1,10 @@
-"""An alert is an open incident about the service itself: told once when it opens, once when it heals.
+"""An alert is an open incident about the service itself: told once when it opens, once when it is over.
 
-nothing ---something failed---> open ---it works again---> resolved
-|  ^
-`--' failed again: counted, not told
+    nothing --something failed--> open --it works again, or nothing is left of it--> resolved
+                                  |  ^
+                                  `--' failed again: counted, not told
+
+What went well before the latest failure resolves nothing.
 """
 
 from __future__ import annotations
@@ -40,16 +42,21 @@ class Incident:
     """Of the latest failure."""
 
     failures: int
+    """In a row, of a source; in all since it opened, of a job type or a recipient."""
 
     opened_at: datetime
     """UTC."""
 
+    healed: bool = True
+    """Of a resolved one. False: it did not go well again, but nothing is left of it to go well: the source or recipient
+    was taken out of the configuration, the failed jobs were cancelled or pruned."""
+
 
 def told(opened: Sequence[Incident], resolved: Sequence[Incident], *, service: str, language: str) -> str:
-    """One message about all of it, however much it is: what broke first, then what works again."""
-    parts = [words.alert_heading(language, service=service)]
+    """One message about all of it, however much it is: what broke first, then what is over."""
+    parts = [words.alert_heading(language, service=service, over=not opened)]
     parts += _lines([_opened(incident, language) for incident in opened], language)
-    parts += _lines([words.recovered(language, _name(incident, language)) for incident in resolved], language)
+    parts += _lines([_resolved(incident, language) for incident in resolved], language)
     return "\n".join(parts)
 
 
@@ -64,7 +71,14 @@ def _opened(incident: Incident, language: str) -> str:
     if len(reason) > REASON_LENGTH:
         reason = f"{reason[: REASON_LENGTH - 1]}…"
     name = _name(incident, language)
+    if incident.kind != "source_failing" and incident.failures > 1:
+        name = f"{name} ({incident.failures})"
     return f"{name}: {reason}" if reason else name
+
+
+def _resolved(incident: Incident, language: str) -> str:
+    tell = words.recovered if incident.healed else words.closed
+    return tell(language, _name(incident, language))
 
 
 def _name(incident: Incident, language: str) -> str:

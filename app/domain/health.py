@@ -25,9 +25,18 @@ class Facts:
     """What the database says, by its clock."""
 
     now: datetime
+    first_tick_at: datetime | None
+    """Of those that are kept."""
+
     last_tick_at: datetime | None
+    """When the latest began, whether it has ended or not."""
+
     last_tick_status: str | None
+    """Of the latest that has ended; a tick that was killed never does."""
+
     last_success_at: datetime | None
+    """When the latest that was `ok` or `partial` ended."""
+
     oldest_due_at: datetime | None
     """When the job became due that has been waiting longest."""
 
@@ -75,6 +84,8 @@ def _tick(facts: Facts, expected_every: timedelta) -> tuple[Status, dict[str, An
         return "fail", {**told, "output": "nobody rings: look at the scheduler"}
     if facts.last_tick_status == "failed":
         return "fail", {**told, "output": "the last tick failed: look at the log"}
+    if facts.now - (facts.last_success_at or facts.first_tick_at or facts.now) > FAIL_AFTER * expected_every:
+        return "fail", {**told, "output": "ticks begin and do not end: look at the host's memory and time limits"}
     return ("warn" if told["overdue"] else "pass"), told
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from app.context import Handler
 
 
+OWN_LEAST = timedelta(seconds=5)
+"""What most own jobs need at least."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runnable:
     """A job type this process can run."""
@@ -31,6 +35,9 @@ class Runnable:
 
     delays: tuple[timedelta, ...] | None
     """What to wait after each failed attempt, the last one for all later; None: the usual delays."""
+
+    least: timedelta
+    """Own types only: not begun with less time than this. With more it runs under what is left, and goes back when cut."""
 
     after: frozenset[str]
     """Own types only: waits for jobs of these types that this tick is running."""
@@ -64,6 +71,7 @@ def _runnable(name: str, module: Any, *, own: bool) -> Runnable:
         own=own,
         timeout=getattr(module, "TIMEOUT", DEFAULT_TIMEOUT),
         delays=getattr(module, "RETRY", None),
+        least=getattr(module, "LEAST", OWN_LEAST),
         after=getattr(module, "AFTER", frozenset()),
     )
 

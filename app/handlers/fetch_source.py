@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from app import plugins
 from app.domain import matching, words
-from app.domain.errors import Failure
+from app.domain.errors import Failure, TemporaryFailure
 from app.domain.items import Unchanged
 from app.domain.jobs import Discard, Settled, Snooze
 from app.sources import Reading
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TIMEOUT = timedelta(seconds=20)
+
+STORING = timedelta(seconds=0.5)
+"""Of what a tick has left: kept for writing down what became of the fetch."""
 
 
 class Payload(BaseModel):
@@ -66,7 +69,16 @@ async def _fetch(source: SourceSettings, state: SourceState, ctx: Context) -> Fe
         etag=state.etag if state.primed_at else None,
         last_modified=state.last_modified if state.primed_at else None,
     )
-    fetched: Fetched | Unchanged = await module.fetch(source.options, reading)
+    seconds = max(ctx.deadline.left - STORING, timedelta(0)).total_seconds()
+    bound = asyncio.timeout(seconds)
+    try:
+        async with bound:
+            fetched: Fetched | Unchanged = await module.fetch(source.options, reading)
+    except TimeoutError as error:
+        if not bound.expired():
+            raise
+        # Told as a failure: one that hangs longer than a small budget lasts would else be cut in every tick, unseen.
+        raise TemporaryFailure(f"did not finish its answer in the {seconds:.1f} s that its tick had left") from error
     return fetched
 
 

@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 
 TIMEOUT = timedelta(seconds=20)
 
+LEAST = timedelta(seconds=10)
+"""A send that is cut in the middle of its request may have arrived: on channels without an idempotency key its repeat
+would be a second message."""
+
 TRIED_FOR = timedelta(hours=23)
 """After its first try. LINE forgets an idempotency key after 24 hours: a later repeat could arrive twice."""
 
@@ -37,8 +41,9 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     if trying is None:
         return Discard("the message is over already")
     channel = ctx.settings.channels.get(trying.message.channel)
-    if channel is None:
-        return await _give_up(trying, f'the configuration has no channel "{trying.message.channel}" any more', ctx)
+    if channel is None:  # or not yet: another replica may have a newer configuration
+        unknown = TemporaryFailure(f'the configuration has no channel "{trying.message.channel}"')
+        return await _postpone(trying, unknown, ctx)
     module = plugins.load("app.channels", channel.kind)
     if _too_late(trying, module.REPEATABLE_FOR):
         return await _give_up(trying, "no answer came for so long that another try could arrive twice", ctx)

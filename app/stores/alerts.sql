@@ -73,19 +73,25 @@ SELECT kind, subject, reason, failures, opened_at FROM opened WHERE new ORDER BY
 -- Close what went well after its latest failure (`healed`), and what nothing is left of. Not what failed anew just
 -- now: where some fail and some go well in every tick, it is one incident until a tick without a failure.
 -- Two ticks at once never wait for each other here: a row that the other has is the other's to close.
+-- Bounds as rows, an order and max(), not EXISTS: that was planned as a walk over all jobs, which expects to find one
+-- soon. The verdict is no subquery of its own: of a row that was waited for it would be an old one.
 WITH judged AS MATERIALIZED (
     SELECT alert.id, verdict.healed
     FROM wakebell.alerts AS alert
     CROSS JOIN LATERAL (
         SELECT
             CASE alert.kind
-                WHEN 'job_failed' THEN EXISTS (
-                    SELECT FROM wakebell.jobs
-                    WHERE jobs.type = alert.subject AND jobs.status = 'done' AND jobs.finished_at > alert.failed_at)
-                WHEN 'message_failed' THEN EXISTS (  -- the alert itself proves nothing: it may go another way
-                    SELECT FROM wakebell.messages
-                    WHERE messages.recipient = alert.subject AND messages.sent_at > alert.failed_at
-                      AND messages.kind <> 'alert')
+                WHEN 'job_failed' THEN (
+                    SELECT true
+                    FROM wakebell.jobs
+                    WHERE jobs.status = 'done'
+                      AND (jobs.type, jobs.finished_at) > (alert.subject, alert.failed_at)
+                      AND jobs.type <= alert.subject
+                    ORDER BY jobs.type, jobs.finished_at
+                    LIMIT 1) IS NOT NULL
+                WHEN 'message_failed' THEN alert.failed_at < (  -- the alert itself proves nothing: it may go another way
+                    SELECT max(messages.sent_at) FROM wakebell.messages
+                    WHERE messages.recipient = alert.subject AND messages.kind <> 'alert')
                 WHEN 'source_failing' THEN EXISTS (
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject AND sources.last_success_at > alert.failed_at

@@ -64,9 +64,7 @@ class Feeds(HttpServer):
         validators: bool = True,
         broken: Broken | None = None,
     ) -> Feed:
-        feed = Feed(
-            url=f"{self.url}/{name}", format=format, validators=validators, titles=list(titles), broken=broken
-        )
+        feed = Feed(url=f"{self.url}/{name}", format=format, validators=validators, titles=list(titles), broken=broken)
         self.feeds[name] = feed
         return feed
 

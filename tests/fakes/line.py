@@ -18,7 +18,7 @@ from tests.fakes.http_server import HttpServer, Request, for_ever, send
 if TYPE_CHECKING:
     import asyncio
 
-TOKEN = "channel-access-token-of-the-tests"  # noqa: S105 - it opens nothing
+TOKEN = "channel-access-token-of-the-tests"
 PUSH = "/v2/bot/message/push"
 
 Answer = int | Literal["drop", "hang"]

@@ -1,8 +1,8 @@
 """A process that kills itself with SIGKILL at a moment it was told: production code knows nothing of it.
 
-    a point     the first time that the batch gets there, by its name in POINTS
-    a number    before or after the so-manyth thing that the process does with the world: a statement, a transaction,
-                a commit, a request; beyond the last one it lives, and its log says how many there were
+a point     the first time that the batch gets there, by its name in POINTS
+a number    before or after the so-manyth thing that the process does with the world: a statement, a transaction,
+            a commit, a request; beyond the last one it lives, and its log says how many there were
 """
 
 from __future__ import annotations
@@ -117,4 +117,4 @@ class Count:
                 self._step()  # all is written, nothing is committed
             self._step()
 
-        Database.transaction = counted  # type: ignore[method-assign]
+        Database.transaction = counted  # type: ignore[method-assign, assignment]

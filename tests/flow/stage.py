@@ -12,7 +12,7 @@ import asyncpg
 from tests.fakes.feeds import Feeds
 from tests.fakes.line import TOKEN, Line
 from tests.flow.processes import Command, Nursery, Process
-from tests.flow.service import SECRET, Service, free_port
+from tests.flow.service import SECRET, Service, free_port, until
 
 USER = "U4af4980629"
 """Whom LINE reaches."""
@@ -52,6 +52,7 @@ class Stage:
         self.line = line
         self.nursery = nursery
         self.processes: list[Process] = []
+        self.telling = TELLING
         self.more = ""
         """Further lines of the configuration."""
 
@@ -59,11 +60,15 @@ class Stage:
     def environ(self) -> dict[str, str]:
         return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER, "CRON_SECRET": SECRET}
 
-    async def serve(self, *, die_at: str | None = None, **environ: str) -> Service:
-        """A process that answers, with the configuration as it is now. `die_at`: a point where it kills itself."""
+    async def serve(self, *, die_at: str | None = None, command: bool = False, **environ: str) -> Service:
+        """A process that answers, with the configuration as it is now.
+
+        `die_at`: a point where it kills itself. `command`: started as a person does it.
+        """
         port = free_port()
-        here = {"HOST": "127.0.0.1", "PORT": str(port)}
-        service = Service(self.bear("serve", die_at=die_at, **here, **environ), port)
+        given = {"HOST": "127.0.0.1", "PORT": str(port), **environ}
+        process = self.command("serve", **given) if command else self.bear("serve", die_at=die_at, **given)
+        service = Service(process, port)
         await service.ready()
         return service
 
@@ -95,8 +100,11 @@ class Stage:
             f'[sources.{name}]\nkind = "feed"\nurl = "{feed.url}"\nevery_minutes = 30\n'
             for name, feed in self.feeds.feeds.items()
         )
-        told = TELLING.format(line=self.line.url)
-        (self.folder / "wakebell.toml").write_text(f"{sources}{told}{self.more}", "utf-8")
+        told = self.telling.format(line=self.line.url)
+        # In one go: a process that starts meanwhile reads the one before, not half of this one.
+        written = self.folder / "wakebell.toml.new"
+        written.write_text(f"{sources}{told}{self.more}", "utf-8")
+        written.replace(self.folder / "wakebell.toml")
 
     def handler(self, name: str, text: str) -> None:
         """A job type of the user's."""
@@ -112,10 +120,26 @@ class Stage:
         )
 
     async def end_leases(self) -> None:
-        """What a killed process was doing, as if its time were over."""
+        """What killed processes were doing, as if its time were over. No other process may be at work."""
+        await self.until_at_rest()
         await self.sql.execute(
             "UPDATE wakebell.jobs SET lease_until = now() - interval '1 second' WHERE status = 'running'"
         )
+
+    async def until_at_rest(self) -> None:
+        """Once the database does nothing for the service: what a process wrote as it died is written, or never is."""
+        await self._until_none("state <> 'idle'")
+
+    async def until_disconnected(self) -> None:
+        await self._until_none("application_name = 'wakebell'")
+
+    async def _until_none(self, which: str) -> None:
+        statement = f"""
+            SELECT count(*) = 0 FROM pg_stat_activity
+            WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+              AND {which}
+        """
+        await until(lambda: self.sql.fetchval(statement), told=f"no connection to the database with {which}")
 
     async def enqueue(self, type: str, payload: str = "{}", **more: Any) -> int:  # noqa: A002 - the column's name
         names = "".join(f", {name} => ${number}" for number, name in enumerate(more, 3))

@@ -23,7 +23,7 @@ async def grow_old(stage: Stage) -> None:
     await stage.sql.execute(AGE_SOURCE)
 
 
-@pytest.mark.parametrize("answer", [None, "error", "hang", "empty", "html"])
+@pytest.mark.parametrize("answer", [None, "error", "empty", "html"])
 async def test_neither_a_304_nor_an_outage_of_two_months_ages_anything(stage: Stage, answer: Broken | None):
     feed = stage.feeds.add("jobs", "Cook", "Driver")
     service = await stage.serve()
@@ -33,7 +33,7 @@ async def test_neither_a_304_nor_an_outage_of_two_months_ages_anything(stage: St
     await stage.make_due()
 
     for _ in range(2):
-        await service.tick(budget=2)
+        await service.tick()
         await stage.make_due()
 
     assert await keys(stage) == {"Cook", "Driver"}
@@ -59,14 +59,13 @@ async def test_an_item_gone_for_longer_than_it_is_kept_is_forgotten_and_would_be
     feed = stage.feeds.add("jobs", "Cook", "Driver")
     service = await stage.serve()
     await service.tick()
-    await stage.sql.execute(AGE)
+    await stage.sql.execute(f"{AGE} WHERE key = 'Cook'")
     feed.titles = ["Driver"]
     await stage.make_due()
 
-    first = await service.tick()
-    second = await service.tick()
+    pruned = [(await service.tick())["pruned"] for _ in range(2)]
 
-    assert first["pruned"] + second["pruned"] == 1
+    assert sum(pruned) == 1
     assert await keys(stage) == {"Driver"}
     feed.add("Cook")
     await stage.make_due()
@@ -92,7 +91,7 @@ async def test_the_configuration_says_how_long_items_are_kept(stage: Stage):
     feed = stage.feeds.add("jobs", "Cook", "Driver")
     service = await stage.serve()
     await service.tick()
-    await stage.sql.execute(AGE)
+    await stage.sql.execute(f"{AGE} WHERE key = 'Cook'")
     feed.titles = ["Driver"]
 
     for _ in range(2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import sys
 
 import pytest
 
@@ -43,19 +44,22 @@ async def test_a_process_that_dies_leaves_each_item_told_once(stage: Stage, poin
     await mortal.ring_in_vain()
 
     assert await mortal.ended() == KILLED
-    for turn in ("second", "third"):
-        await stage.end_leases()
-        titles += publish(stage, turn)
+    await stage.end_leases()
+    for _ in range(2):  # nothing else is new: a validator kept too early would hide the items now
         await stage.make_due()
         await survivor.tick()
+    assert stage.line.count(*titles) == dict.fromkeys(titles, 1)
+    titles += publish(stage, "second")
+    await stage.make_due()
+    await survivor.tick()
     assert stage.line.count(*titles) == dict.fromkeys(titles, 1)
     stage.line.assert_keys_frozen()
     assert await stage.sql.fetchval("SELECT count(*) FROM wakebell.owed WHERE message_id IS NULL") == 0
     assert await stage.sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE status IN ('running', 'failed')") == 0
 
 
-@pytest.mark.parametrize("answered", [True, False])
-async def test_a_process_that_dies_once_line_has_the_push_leaves_it_told_once(stage: Stage, answered: bool):
+@pytest.mark.parametrize("answer", ["given", "lost"])
+async def test_a_process_that_dies_once_line_has_the_push_leaves_it_told_once(stage: Stage, answer: str):
     prime(stage)
     survivor = await stage.serve()
     await survivor.tick()
@@ -68,7 +72,7 @@ async def test_a_process_that_dies_once_line_has_the_push_leaves_it_told_once(st
         mortal.kill()
 
     stage.line.when_stored = kill
-    if not answered:
+    if answer == "lost":
         stage.line.answers.append("drop")
 
     await mortal.ring_in_vain()
@@ -97,10 +101,40 @@ async def test_a_source_whose_first_round_is_killed_is_primed_by_the_next(stage:
     assert stage.line.tries == []
 
 
+async def test_a_suspended_process_that_wakes_after_its_lease_changes_nothing(stage: Stage):
+    prime(stage)
+    sleeper = await stage.serve()
+    other = await stage.serve()
+    await sleeper.tick()
+    titles = publish(stage, "first")
+    await stage.make_due()
+    suspended = asyncio.Event()
+
+    def suspend(_: Push) -> None:
+        sleeper.process.send(signal.SIGSTOP)
+        suspended.set()
+
+    stage.line.when_stored = suspend
+    ringing = asyncio.create_task(sleeper.ring())
+    await suspended.wait()
+    await stage.end_leases()
+    taken_over = await other.tick()
+
+    sleeper.process.send(signal.SIGCONT)
+
+    answer = await ringing
+    assert answer.status_code == 200
+    assert answer.json()["messages"]["sent"] == 0
+    assert taken_over["messages"]["sent"] == 1
+    assert stage.line.count(*titles) == dict.fromkeys(titles, 1)
+    assert await stage.sql.fetchval("SELECT status FROM wakebell.messages WHERE kind = 'items'") == "sent"
+    assert await stage.sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE status <> 'done'") == 0
+
+
 async def test_thirty_kills_at_random_instants_leave_each_item_told_once(stage: Stage, record_property):
-    seed = random.SystemRandom().getrandbits(32)
+    seed = random.getrandbits(32)  # by the seed that pytest-randomly names
     record_property("seed", seed)
-    print(f"seed: {seed}")
+    sys.stdout.write(f"seed: {seed}")
     chance = random.Random(seed)
     prime(stage)
     await live(stage)  # the silent round
@@ -122,6 +156,8 @@ async def test_thirty_kills_at_random_instants_leave_each_item_told_once(stage: 
         assert await (await live(stage)).ended() == 0
         await stage.end_leases()
 
+    unsent = await stage.sql.fetch("SELECT * FROM wakebell.messages WHERE status <> 'sent'")
+    assert [dict(row) for row in unsent] == []
     assert stage.line.count(*titles) == dict.fromkeys(titles, 1)
     stage.line.assert_keys_frozen()
 

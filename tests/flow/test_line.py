@@ -25,6 +25,24 @@ async def message(stage: Stage) -> dict[str, Any]:
     return dict(await stage.sql.fetchrow("SELECT * FROM wakebell.messages WHERE kind = 'items'"))
 
 
+async def test_a_replica_that_does_not_know_the_channel_leaves_the_message_to_one_that_does(
+    stage: Stage,
+    service: Service,
+):
+    stage.line.answers.append(500)
+    await service.tick()
+    await stage.make_due()
+    stage.telling = ""
+    older = await stage.serve()
+
+    await older.tick()
+
+    assert (await message(stage))["status"] == "retrying"
+    await stage.make_due()
+    await service.tick()
+    assert stage.line.count("Driver") == {"Driver": 1}
+
+
 @pytest.mark.parametrize("status", [500, 429, 503])
 async def test_two_refusals_for_now_and_then_an_answer_tell_it_once_by_one_key(
     stage: Stage,
@@ -64,7 +82,7 @@ async def test_a_push_whose_answer_was_lost_is_sent_when_line_says_that_it_had_i
 async def test_a_refusal_for_good_fails_that_message_alone(stage: Stage, service: Service):
     stage.line.answers.append(400)
     summary = await service.tick()
-    assert summary["messages"] | {"failed": 1, "sent": 0} == summary["messages"]
+    assert summary["messages"]["failed"] == 1
     assert summary["status"] == "partial"
     stage.feeds.feeds["jobs"].add("Painter")
     await stage.make_due()
@@ -133,7 +151,9 @@ async def test_a_process_that_died_amid_a_push_of_yesterday_leaves_it_uncertain(
 async def test_a_message_that_is_refused_for_a_day_is_given_up(stage: Stage, service: Service):
     stage.line.answers.extend([500] * 2)
     await service.tick()
-    await stage.sql.execute("UPDATE wakebell.messages SET first_tried_at = first_tried_at - interval '22 hours 50 minutes'")
+    await stage.sql.execute(
+        "UPDATE wakebell.messages SET first_tried_at = first_tried_at - interval '22 hours 50 minutes'"
+    )
     await stage.sql.execute("UPDATE wakebell.jobs SET attempts = 5 WHERE type = 'send_message'")
     await stage.make_due()
 

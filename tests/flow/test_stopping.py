@@ -77,6 +77,7 @@ async def test_killed_it_leaves_leases_and_their_jobs_are_run_once_more(stage: S
 
     await ringing
     assert await service.ended() == -signal.SIGKILL
+    await stage.until_disconnected()
     left = await counts(stage)
     assert left["running"] > 0
     next_one = await stage.serve()
@@ -136,13 +137,21 @@ async def test_idle_it_stops_at_once_with_status_0(stage: Stage):
     assert await service.ended() == 0
 
 
-async def test_the_command_itself_serves_ticks_and_stops(stage: Stage):
+async def test_the_commands_as_a_person_starts_them(stage: Stage):
     stage.feeds.add("jobs", "Cook")
     ticking = stage.command("tick", "--json")
-
     assert await ticking.ended() == 0, ticking.log
     assert '"primed": 1' in ticking.log
-    assert len(await stage.notes()) == 1
+    stage.feeds.feeds["jobs"].add("Driver")
+    await stage.make_due()
+    service = await stage.serve(command=True)
+
+    summary = await service.tick()
+
+    assert summary["messages"]["sent"] == 1
+    service.term()
+    assert await service.ended() == 0
+    assert "Traceback" not in service.log
 
 
 async def test_a_command_line_tick_told_to_stop_ends_in_order(stage: Stage):

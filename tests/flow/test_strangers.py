@@ -32,7 +32,8 @@ INSERT INTO public.alembic_version VALUES ('f00dfeed');
 ROWS = "SELECT xmin::text, ctid::text, t::text FROM public.{table} AS t ORDER BY ctid"
 TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY relname"
 OBJECTS = """
-SELECT 'relation' AS kind, oid::regclass::text AS name, relkind::text, relacl::text, relowner::text, relrowsecurity::text
+SELECT 'relation' AS kind, oid::regclass::text AS name, relkind::text, relacl::text, relowner::text,
+       relrowsecurity::text
 FROM pg_class WHERE relnamespace = 'public'::regnamespace
 UNION ALL
 SELECT 'column', attrelid::regclass || '.' || attname, format_type(atttypid, atttypmod), attnotnull::text,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import asyncpg
-
 from tests.flow.service import until
 from tests.flow.stage import USER, Stage
 
@@ -23,7 +21,9 @@ async def test_the_first_round_is_silent_and_each_source_leaves_a_note_in_the_in
     assert summary["messages"]["composed"] == 0
     assert stage.line.tries == []
     notes = sorted(await stage.notes())
-    assert [name in note for name, note in zip(("atom_jobs", "json_jobs", "rss_jobs"), notes, strict=True)] == [True] * 3
+    assert [name in note for name, note in zip(("atom_jobs", "json_jobs", "rss_jobs"), notes, strict=True)] == [
+        True
+    ] * 3
     assert "2" in notes[2]
 
 
@@ -70,9 +70,9 @@ async def test_what_one_tick_finds_in_several_sources_is_one_message(stage: Stag
 
 async def test_six_processes_that_come_up_on_one_new_source_prime_it_once(stage: Stage):
     stage.feeds.add("rss_jobs", "Cook")
-    one, other = await asyncio.gather(stage.serve(), stage.serve())
+    services = await asyncio.gather(*(stage.serve() for _ in range(6)))
 
-    summaries = await asyncio.gather(*(service.tick() for service in [one, other] * 3))
+    summaries = await asyncio.gather(*(service.tick() for service in services))
 
     assert sum(summary["sources"]["primed"] for summary in summaries) == 1
     assert len(await stage.notes()) == 1
@@ -104,13 +104,70 @@ async def test_no_connection_to_the_database_is_left_after_a_tick(stage: Stage):
     summary = await service.tick()
 
     assert summary["messages"]["sent"] == 1
-    await until(lambda: none_left(stage.sql), told="its backends have ended")
+    await stage.until_disconnected()
 
 
-async def none_left(sql: asyncpg.Connection) -> bool:
-    statement = """
-        SELECT count(*) = 0 FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = 'wakebell'
-    """
-    none: bool = await sql.fetchval(statement)
-    return none
+async def test_a_scheduler_that_gives_up_and_rings_again_changes_nothing(stage: Stage):
+    feed = stage.feeds.add("jobs", "Cook")
+    service = await stage.serve()
+    await service.tick()
+    feed.add("Driver")
+    await stage.make_due()
+    impatient = asyncio.create_task(service.ring())
+    await until(lambda: feed.fetches == 2, told="the tick fetches")
+    impatient.cancel()
+    await asyncio.gather(impatient, return_exceptions=True)
+
+    summary = await service.tick()
+
+    await stage.until_disconnected()
+    assert summary["status"] == "ok"
+    assert stage.line.count("Driver") == {"Driver": 1}
+    assert feed.fetches == 2
+
+
+async def test_a_scheduler_that_comes_seven_hours_late_and_then_in_a_burst_finds_one_round_to_do(stage: Stage):
+    feed = stage.feeds.add("jobs", "Cook")
+    service = await stage.serve()
+    await service.tick()
+    feed.add("Driver")
+    await stage.sql.execute(
+        "UPDATE wakebell.sources SET due_at = now() - interval '7 hours', grid_from = grid_from - interval '7 hours'"
+    )
+
+    summaries = await asyncio.gather(*(service.tick() for _ in range(5)))
+
+    assert sum(summary["sources"]["due"] for summary in summaries) == 1
+    assert feed.fetches == 2
+    assert stage.line.count("Driver") == {"Driver": 1}
+
+
+async def test_letters_that_postgresql_cannot_hold_keep_no_item_back(stage: Stage):
+    feed = stage.feeds.add("jobs", "Cook", format="json")
+    service = await stage.serve()
+    await service.tick()
+    feed.add("Nul\0 inside", "Half \ud83d a pair", "Driver")
+    await stage.make_due()
+
+    summary = await service.tick()
+
+    assert summary["status"] == "ok"
+    assert summary["sources"]["new_items"] == 3
+    assert "Nul inside" in stage.line.told
+    assert stage.line.count("Driver") == {"Driver": 1}
+
+
+async def test_once_it_has_answered_all_is_committed_and_nothing_runs(stage: Stage):
+    feed = stage.feeds.add("jobs", "Cook")
+    service = await stage.serve()
+    await service.tick()
+    feed.add("Driver")
+    await stage.make_due()
+
+    summary = await service.tick()
+
+    service.kill()
+    statuses = await stage.sql.fetch("SELECT DISTINCT status FROM wakebell.jobs")
+    assert [row["status"] for row in statuses] == ["done"]
+    assert summary["messages"]["sent"] == 1
+    assert await stage.sql.fetchval("SELECT status FROM wakebell.messages WHERE kind = 'items'") == "sent"

@@ -46,7 +46,7 @@ def live(order: dict[str, Any]) -> NoReturn:
         count = None if order["die_at"] is None else die_at(order["die_at"])
         status = cli.main(order["arguments"])
         if count is not None:
-            print(f"steps: {count.steps}")
+            sys.stdout.write(f"steps: {count.steps}\n")
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

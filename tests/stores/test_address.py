@@ -22,9 +22,8 @@ def problems_of(url: str, **options: str) -> list[str]:
     ("url", "place", "security"),
     [
         (  # Neon
-            "postgresql://neondb_owner:npg_x@ep-cool-1-pooler.ap-southeast-1.aws.neon.tech/neondb"
-            "?sslmode=require&channel_binding=require",
-            ("ep-cool-1-pooler.ap-southeast-1.aws.neon.tech", 5432, "neondb_owner", "npg_x", "neondb"),
+            "postgresql://neon:npg_x@ep-cool-1-pooler.aws.neon.tech/neondb?sslmode=require&channel_binding=require",
+            ("ep-cool-1-pooler.aws.neon.tech", 5432, "neon", "npg_x", "neondb"),
             "require",
         ),
         (  # Supabase, its transaction pooler as Prisma is told of it
@@ -80,7 +79,11 @@ def problems_of(url: str, **options: str) -> list[str]:
         ("postgres://[2001:db8::1]:6432/app", ("2001:db8::1", 6432, None, None, "app"), "prefer"),
         ("postgres://[::1]/app", ("::1", 5432, None, None, "app"), False),
         ("postgres://app@localhost", ("localhost", 5432, "app", None, None), False),
-        ("postgresql://postgres@/postgres?host=%2Fdir%2Fa%20b", ("/dir/a b", 5432, "postgres", None, "postgres"), False),
+        (
+            "postgresql://postgres@/postgres?host=%2Fdir%2Fa%20b",
+            ("/dir/a b", 5432, "postgres", None, "postgres"),
+            False,
+        ),
         ("postgresql://%2Fvar%2Frun/app", ("/var/run", 5432, None, None, "app"), False),
         (
             "postgresql://?host=db.example&port=6432&user=a@b&password=x+y&dbname=app",
@@ -212,7 +215,10 @@ def test_a_connection_takes_no_longer_than_a_tick_can_bear(given: str, seconds: 
         ("postgres://db.example/name?sslmoed=require", 'the key "sslmoed" is not known; remove it'),
         ("postgres://db.example/name?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "No such file"),
         ("postgres://db.example/name?sslmode=require&sslrootcert=system", None),
-        ("postgres://db.example/name?sslmode=prefer&sslrootcert=system", "sslrootcert=system needs sslmode=verify-full"),
+        (
+            "postgres://db.example/name?sslmode=prefer&sslrootcert=system",
+            "sslrootcert=system needs sslmode=verify-full",
+        ),
         ("postgres://app:p w@db.example/name", "space or a control character"),
         ("postgres://app:p%00w@db.example/name", "space or a control character"),
     ],
@@ -264,7 +270,9 @@ def test_a_given_root_is_verified_against(root: Path, mode: str, verified: ssl.V
     assert len(context.get_ca_certs()) == 1, "no other root is trusted"
 
 
-@pytest.mark.parametrize("query", ["sslrootcert=system", "sslmode=verify-full&sslrootcert=system", "sslmode=verify-full"])
+@pytest.mark.parametrize(
+    "query", ["sslrootcert=system", "sslmode=verify-full&sslrootcert=system", "sslmode=verify-full"]
+)
 def test_the_systems_roots_verify_the_name_too(query: str):
     context = context_of(query)
 

@@ -17,7 +17,7 @@ ADDRESS = parse("postgres://app:s3cr3t@db.example/gigs", name="MIGRATION_DATABAS
 
 def wrapped(error: BaseException, *, invalidated: bool = False) -> DBAPIError:
     """As SQLAlchemy hands it over."""
-    found = DBAPIError("SELECT 1", None, error, connection_invalidated=invalidated)  # type: ignore[arg-type]
+    found = DBAPIError("SELECT 1", None, error, connection_invalidated=invalidated)
     assert found.orig is error
     return found
 

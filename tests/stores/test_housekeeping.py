@@ -19,13 +19,18 @@ SOURCE = (
 )
 ITEM = "INSERT INTO wakebell.items (source, key, title, seen_at) VALUES ('board', 'k', 't', now() - interval '{}')"
 OWED = "INSERT INTO wakebell.owed (item_id, recipient, subscriptions) SELECT id, 'me', '[]' FROM wakebell.items"
+MESSAGE = (
+    "INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at) "
+    "VALUES ('me', 'line', 'sent', '', '', now() - interval '{}')"
+)
+OPEN_MESSAGE = (
+    "INSERT INTO wakebell.messages (recipient, channel, body, text, created_at) "
+    "VALUES ('me', 'line', '', '', now() - interval '99 days')"
+)
 
 OLD = {
     "job": ["INSERT INTO wakebell.jobs (type, status, finished_at) VALUES ('a', 'done', now() - interval '15 days')"],
-    "message": [
-        "INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at) "
-        "VALUES ('me', 'line', 'sent', '', '', now() - interval '91 days')",
-    ],
+    "message": [MESSAGE.format("91 days")],
     "tick": ["INSERT INTO wakebell.ticks (trigger, started_at) VALUES ('http', now() - interval '31 days')"],
     "item": [SOURCE, ITEM.format("46 days")],
 }
@@ -33,14 +38,8 @@ OLD = {
 YOUNG = {
     "job": ["INSERT INTO wakebell.jobs (type, status, finished_at) VALUES ('a', 'done', now() - interval '13 days')"],
     "open job": ["INSERT INTO wakebell.jobs (type, created_at) VALUES ('a', now() - interval '99 days')"],
-    "message": [
-        "INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at) "
-        "VALUES ('me', 'line', 'sent', '', '', now() - interval '89 days')",
-    ],
-    "open message": [
-        "INSERT INTO wakebell.messages (recipient, channel, body, text, created_at) "
-        "VALUES ('me', 'line', '', '', now() - interval '99 days')",
-    ],
+    "message": [MESSAGE.format("89 days")],
+    "open message": [OPEN_MESSAGE],
     "tick": ["INSERT INTO wakebell.ticks (trigger, started_at) VALUES ('http', now() - interval '29 days')"],
     "item": [SOURCE, ITEM.format("44 days")],
     "item that is owed": [SOURCE, ITEM.format("46 days"), OWED],

@@ -60,7 +60,9 @@ class Board:
 
 
 def item(key: str, title: str = "A gig") -> Item:
-    return Item(key=key, title=title, link=f"https://gigs.example/{key}", published_at=datetime(2026, 11, 30, tzinfo=UTC))
+    return Item(
+        key=key, title=title, link=f"https://gigs.example/{key}", published_at=datetime(2026, 11, 30, tzinfo=UTC)
+    )
 
 
 async def keys(sql: asyncpg.Connection) -> list[str]:

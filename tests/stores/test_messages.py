@@ -64,7 +64,8 @@ class Desk:
 
     async def compose(self, **options: Any) -> int:
         job = await self.claim("compose_messages", key="any")
-        return await self.messages.compose(job, **{"recipient": "me", "channel": "line", "compose": plain} | options)
+        given: dict[str, Any] = {"recipient": "me", "channel": "line", "compose": plain}
+        return await self.messages.compose(job, **given | options)
 
     async def ready(self) -> tuple[Job, int]:
         """The lease on the sending of a message, and the message's id."""
@@ -110,9 +111,7 @@ async def test_what_is_owed_becomes_a_frozen_message_and_its_job(desk: Desk, sql
 
     assert await desk.compose(compose=compose) == 1
 
-    assert given[0] == DigestItem(
-        title="gig 1", link="https://x.example/1", source="board", subscriptions=("a", "b")
-    )
+    assert given[0] == DigestItem(title="gig 1", link="https://x.example/1", source="board", subscriptions=("a", "b"))
     row = await desk.row()
     assert (row["recipient"], row["channel"], row["kind"], row["status"]) == ("me", "line", "items", "queued")
     assert (row["body"], row["text"], row["attempts"]) == ("<gig 1\ngig 2>", "gig 1\ngig 2", 0)

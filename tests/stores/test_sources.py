@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -208,7 +209,9 @@ async def test_a_failed_round_is_tried_again_after_the_usual_delay(
     state = await row(sql)
     assert (state["failures"], state["last_error"]) == (1, "answered 503")
     assert (state["last_round_at"], state["last_success_at"]) == (None, None)
-    wait = await sql.fetchval("SELECT extract(epoch FROM run_after - now()) FROM wakebell.jobs WHERE status = 'pending'")
+    wait = await sql.fetchval(
+        "SELECT extract(epoch FROM run_after - now()) FROM wakebell.jobs WHERE status = 'pending'"
+    )
     assert 50 < wait <= 60
 
 
@@ -259,11 +262,13 @@ async def test_a_lost_lease_writes_nothing(sources: Sources, jobs: Jobs, sql: as
     await sql.execute("UPDATE wakebell.jobs SET lease_token = 2")
     before = await row(sql)
 
+    writing: Coroutine[Any, Any, object]
+    if ending == "failed":
+        writing = sources.fail(job, "board", "feed:1", "down", jitter=0.5)
+    else:
+        writing = sources.keep_unchanged(job, "board", "feed:1")
     with pytest.raises(LeaseLost):
-        if ending == "failed":
-            await sources.fail(job, "board", "feed:1", "down", jitter=0.5)
-        else:
-            await sources.keep_unchanged(job, "board", "feed:1")
+        await writing
 
     assert await row(sql) == before
     assert await sql.fetchval("SELECT status FROM wakebell.jobs") == "running"

@@ -1,0 +1,87 @@
+"""A service and the contexts of its ticks, around handlers that are made up."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from app import main, settings
+from app.context import Context, Deadline, Service
+from app.domain.jobs import Job
+from app.handlers import OWN_LEAST, Runnable
+
+CRON_SECRET = "a-cron-secret-of-thirty-characters"
+API_TOKEN = "an-api-token-of-thirty-characters"
+LEASE = timedelta(seconds=60)
+
+Handle = Callable[[Any, Context], Coroutine[Any, Any, Any]]
+
+
+class Half(random.Random):
+    """Chance that leaves every delay as it is."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+class AnyPayload(BaseModel, extra="allow"):
+    """Takes everything."""
+
+
+def a_service(url: str, folder: Path, text: str = "", **environ: str) -> Service:
+    """A service over a database, with a configuration file of this text; no user's handlers."""
+    (folder / "wakebell.toml").write_text(text, encoding="utf-8")
+    given = {
+        "DATABASE_URL": url,
+        "WAKEBELL_CONFIG": str(folder / "wakebell.toml"),
+        "CRON_SECRET": CRON_SECRET,
+        "API_TOKEN": API_TOKEN,
+    }
+    service = main.build(settings.load(given | environ))
+    return dataclasses.replace(service, random=Half(1))
+
+
+def runnable(
+    name: str,
+    handle: Handle,
+    *,
+    own: bool = False,
+    timeout: float = 15,
+    delays: tuple[timedelta, ...] | None = None,
+    after: frozenset[str] = frozenset(),
+    payload: type[BaseModel] = AnyPayload,
+) -> Runnable:
+    module: Any = SimpleNamespace(Payload=payload, handle=handle)
+    seconds = timedelta(seconds=timeout)
+    return Runnable(type=name, module=module, own=own, timeout=seconds, delays=delays, least=OWN_LEAST, after=after)
+
+
+@asynccontextmanager
+async def a_batch(
+    service: Service, *, budget: float = 25, elapsed: float = 0, max_jobs: int = 100
+) -> AsyncIterator[Context]:
+    """The context of a tick that began `elapsed` seconds ago. It reaches nobody over the network."""
+    transport = httpx.MockTransport(lambda request: httpx.Response(599, text="the test reached for the network"))
+    async with service.stores.database.held(), httpx.AsyncClient(transport=transport) as http:
+        yield Context(
+            service=service,
+            http=http,
+            deadline=Deadline(timedelta(seconds=budget), started=time.monotonic() - elapsed),
+            max_jobs=max_jobs,
+            trigger="test",
+        )
+
+
+async def claim(ctx: Context, name: str, *, own: bool = False) -> Job:
+    [job] = await ctx.stores.jobs.claim(own=own, limit=1, leases={name: LEASE}, token=ctx.random.getrandbits(62))
+    return job

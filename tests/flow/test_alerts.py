@@ -1,0 +1,314 @@
+"""Loud: what fails is told once and what heals is told once, by however many replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.fakes.line import Line
+from tests.fakes.switch import Switch
+from tests.flow.service import Service, free_port
+from tests.flow.stage import Stage
+
+MAIL = """
+from pydantic import BaseModel
+
+from app.domain.errors import PermanentFailure
+
+
+class Payload(BaseModel):
+    fail: bool = False
+
+
+async def handle(payload, ctx):
+    if payload.fail:
+        raise PermanentFailure("the mailbox is full")
+"""
+MORE = """
+[channels.second]
+kind = "line"
+token = "env:LINE_TOKEN"
+base_url = "{url}"
+
+[recipients.boss]
+channel = "second"
+to = "U0000000002"
+
+[subscriptions.gigs]
+sources = ["gigs"]
+to = ["boss"]
+
+[alerts]
+to = {to}
+"""
+
+FAIL, SUCCEED = '{"fail": true}', "{}"
+
+JOB = "Job mail failed: the mailbox is full"
+SOURCE = "Source board failed 3 times in a row: "
+MESSAGE = "A message to boss could not be delivered: "
+OVER = [
+    "Recovered: Job mail failed",
+    "Recovered: Source board failed 3 times in a row",
+    "Recovered: A message to boss could not be delivered",
+]
+
+
+@pytest.fixture
+async def second() -> AsyncIterator[Line]:
+    """LINE as another channel reaches it."""
+    async with Line() as line:
+        yield line
+
+
+@pytest.fixture
+async def replicas(stage: Stage, second: Line) -> list[Service]:
+    """Two, with two primed sources; `me` hears of alerts, `boss` of gigs by another channel."""
+    stage.feeds.add("board", "Cook")
+    stage.feeds.add("gigs", "Cook")
+    stage.handler("mail", MAIL)
+    stage.more = MORE.format(url=second.url, to='["me"]')
+    services = [await stage.serve(), await stage.serve()]
+    await services[0].tick()
+    return services
+
+
+async def ring(*services: Service) -> Counter[str]:
+    """The alerts' counters of ticks at the same time, and what they left open; then again, for what they left over."""
+    counted: Counter[str] = Counter()
+    for _ in range(2):
+        for summary in await asyncio.gather(*(service.tick() for service in services)):
+            counted.update({name: summary["alerts"][name] for name in ("opened", "resolved")})
+    counted["open"] = (await services[0].tick())["alerts"]["open"]
+    return counted
+
+
+def told(line: Line) -> list[str]:
+    """What has been told of the service itself, line by line, without the reasons of others."""
+    texts = [text for push in line.accepted.values() for text in push.texts if text.startswith("wakebell: ")]
+    return [told.partition(": 127.0.0.1")[0] for text in texts for told in text.splitlines()[1:]]
+
+
+async def test_two_replicas_tell_each_alert_once_and_each_recovery_once(
+    stage: Stage, second: Line, replicas: list[Service]
+):
+    for number in range(1, 7):
+        await stage.sql.execute("UPDATE wakebell.sources SET failures = 2 WHERE name = 'board'")
+        stage.feeds.feeds["board"].broken = "error"
+        stage.feeds.feeds["gigs"].add(f"Driver {number}")
+        second.answers.append(400)
+        await stage.enqueue("mail", FAIL)
+        await stage.make_due()
+        assert await ring(*replicas) == {"opened": 3, "resolved": 0, "open": 3}
+
+        stage.feeds.feeds["board"].broken = None
+        stage.feeds.feeds["gigs"].add(f"Painter {number}")
+        await stage.enqueue("mail", SUCCEED)
+        await stage.make_due()
+        assert await ring(*replicas) == {"opened": 0, "resolved": 3, "open": 0}
+
+    lines = told(stage.line)
+    assert sum(line.startswith(SOURCE.removesuffix(": ")) for line in lines) == 6
+    assert sum(line.startswith(MESSAGE.removesuffix(": ")) for line in lines) == 6
+    assert Counter(line for line in lines if line == JOB or line in OVER) == dict.fromkeys([JOB, *OVER], 6)
+    assert len(lines) == 36
+    assert told(second) == []
+    stage.line.assert_keys_frozen()
+
+
+async def test_a_source_is_told_at_its_third_failure_and_no_sooner_nor_later(stage: Stage, replicas: list[Service]):
+    stage.feeds.feeds["board"].broken = "error"
+
+    opened = []
+    for _ in range(5):
+        await stage.make_due()
+        opened.append((await replicas[0].tick())["alerts"]["opened"])
+
+    assert opened == [0, 0, 1, 0, 0]
+    assert told(stage.line) == [SOURCE.removesuffix(": ")]
+
+
+async def test_a_job_that_fails_is_told_though_the_next_of_its_type_went_well_in_the_same_tick(
+    stage: Stage, replicas: list[Service]
+):
+    await stage.enqueue("mail", FAIL, serial_key="in order")
+    await stage.enqueue("mail", SUCCEED, serial_key="in order")
+
+    ticks = [(await replicas[0].tick())["alerts"] for _ in range(3)]
+
+    assert ticks == [
+        {"open": 1, "opened": 1, "resolved": 0},
+        {"open": 0, "opened": 0, "resolved": 1},
+        {"open": 0, "opened": 0, "resolved": 0},
+    ]
+    assert told(stage.line) == [JOB, OVER[0]]
+
+
+async def test_many_failures_in_one_tick_are_one_message(stage: Stage, replicas: list[Service]):
+    for number in range(14):
+        stage.handler(f"type{number:02}", MAIL)
+    service = await stage.serve()
+    for _ in range(3):
+        for number in range(14):
+            await stage.enqueue(f"type{number:02}", FAIL)
+
+    summary = await service.tick()
+
+    assert summary["alerts"] == {"open": 14, "opened": 14, "resolved": 0}
+    [push] = [push for push in stage.line.accepted.values() if "wakebell: " in push.texts[0]]
+    lines = push.texts[0].splitlines()
+    assert lines[1] == "Job type00 failed (3): the mailbox is full"
+    assert lines[-1] == "and 5 more"
+    await service.tick()
+    assert len(stage.line.accepted) == 1
+
+
+async def test_an_alert_that_cannot_be_delivered_opens_no_other(stage: Stage, second: Line, replicas: list[Service]):
+    stage.more = MORE.format(url=second.url, to='["boss"]')
+    service = await stage.serve()
+    second.answers.append(400)
+    await stage.enqueue("mail", FAIL)
+
+    ticks = [(await service.tick())["alerts"] for _ in range(3)]
+
+    assert [tick["opened"] for tick in ticks] == [1, 0, 0]
+    assert [tick["open"] for tick in ticks] == [1, 1, 1]
+    assert len(second.tries) == 1
+    statuses = await stage.sql.fetch("SELECT status FROM wakebell.messages WHERE kind = 'alert'")
+    assert [row["status"] for row in statuses] == ["failed"]
+
+
+async def test_a_message_that_fails_is_told_to_all_who_are_named_by_their_own_ways(
+    stage: Stage, second: Line, replicas: list[Service]
+):
+    stage.more = MORE.format(url=second.url, to='["boss", "me", "inbox"]')
+    service = await stage.serve()
+    stage.feeds.feeds["gigs"].add("Driver")
+    second.answers.extend([400, 400])  # the news, and the alert about it
+    await stage.make_due()
+
+    summary = await service.tick()
+
+    assert summary["alerts"] == {"open": 1, "opened": 1, "resolved": 0}
+    assert told(stage.line) == [MESSAGE.removesuffix(": ")]
+    assert len(second.tries) == 2
+    rows = await stage.sql.fetch(
+        "SELECT recipient, status FROM wakebell.messages WHERE kind = 'alert' ORDER BY recipient"
+    )
+    assert [tuple(row) for row in rows] == [("boss", "failed"), ("inbox", "sent"), ("me", "sent")]
+
+
+async def test_who_is_configured_no_more_leaves_no_alert_open(stage: Stage, second: Line, replicas: list[Service]):
+    stage.feeds.feeds["gigs"].add("Driver")
+    second.answers.append(400)
+    await stage.make_due()
+    await replicas[0].tick()
+    stage.more = ""
+    service = await stage.serve()
+
+    ticks = [(await service.tick())["alerts"] for _ in range(2)]
+
+    assert [(tick["open"], tick["resolved"]) for tick in ticks] == [(0, 1), (0, 0)]
+    texts = await stage.sql.fetch("SELECT text FROM wakebell.messages WHERE kind = 'alert' AND channel = 'inbox'")
+    assert [row["text"] for row in texts] == [
+        "wakebell: this is settled\nClosed: A message to boss could not be delivered"
+    ]
+
+
+async def test_a_tick_that_goes_well_is_told_to_the_switch(stage: Stage):
+    async with Switch() as switch:
+        service = await stage.serve(HEARTBEAT_URL=f"{switch.url}/the-secret")
+        stage.handler("mail", MAIL)
+        await stage.enqueue("mail", FAIL)  # what fails in a tick is no failure of the tick
+        await service.tick()
+
+    assert switch.pinged == [("GET", "/the-secret")]
+
+
+@pytest.mark.parametrize("does", ["hang", 500, "hang up"])
+async def test_a_switch_that_does_not_take_it_changes_nothing_of_the_answer(stage: Stage, does: int | str):
+    async with Switch(does) as switch:
+        plain = await stage.serve()
+        pinging = await stage.serve(HEARTBEAT_URL=f"{switch.url}/the-secret", LOG_LEVEL="DEBUG")
+        without = await plain.ring()
+        began = time.monotonic()
+        answer = await pinging.ring()
+        took = time.monotonic() - began
+
+    assert took < 15  # an end, no measure: the switch hangs for ever
+    assert answer.status_code == without.status_code == 200
+    assert settled(answer.json()) == settled(without.json())
+    assert len(switch.pinged) == 1
+    assert "heartbeat not taken" in pinging.log
+    assert "the-secret" not in pinging.log
+
+
+async def test_a_switch_that_is_not_there_changes_nothing_of_the_answer(stage: Stage):
+    service = await stage.serve(HEARTBEAT_URL=f"http://127.0.0.1:{free_port()}/the-secret")
+
+    summary = await service.tick()
+
+    assert summary["status"] == "ok"
+    assert "heartbeat not taken" in service.log
+    assert "the-secret" not in service.log
+
+
+async def test_a_tick_without_a_database_is_told_as_failed(stage: Stage):
+    async with Switch() as switch:
+        service = await stage.serve(
+            HEARTBEAT_URL=f"{switch.url}/the-secret", DATABASE_URL="postgresql://nobody@127.0.0.1:9/none"
+        )
+        answer = await service.ring()
+
+    assert answer.status_code == 503
+    assert switch.pinged == [("GET", "/the-secret/fail")]
+    assert "the-secret" not in service.log
+
+
+@pytest.mark.parametrize(
+    ("path", "query"), [("/api/push/token", "?status=down&msg=tick+failed"), ("/api/1/cron/bell/key/", "?status=error")]
+)
+async def test_a_tick_with_a_part_that_crashed_is_told_as_failed_in_the_switchs_own_words(
+    stage: Stage, path: str, query: str
+):
+    await stage.sql.execute("ALTER FUNCTION wakebell.park_jobs RENAME TO parked")
+    async with Switch() as switch:
+        service = await stage.serve(HEARTBEAT_URL=f"{switch.url}{path}")
+        answer = await service.ring()
+
+    assert answer.status_code == 500
+    assert answer.json()["status"] == "failed"
+    assert switch.pinged == [("GET", f"{path}{query}")]
+
+
+async def test_a_tick_by_command_is_told_too(stage: Stage):
+    async with Switch() as switch:
+        process = stage.bear("tick", "--json", HEARTBEAT_URL=f"{switch.url}/the-secret")
+        status = await process.ended()
+
+    assert status == 0
+    assert switch.pinged == [("GET", "/the-secret")]
+
+
+async def test_check_says_the_slowest_schedule_that_is_enough(stage: Stage):
+    stage.feeds.add("board")
+    stage.feeds.add("gigs")
+    process = stage.bear("check")
+
+    assert await process.ended() == 0
+
+    [line] = [line for line in process.log.splitlines() if line.startswith("schedule: ")]
+    assert line == (
+        "schedule: a ring every 30 minutes is enough (board is the source that is read most often); "
+        "expected_every_minutes says 15 minutes, and each ring more wakes the host"
+    )
+
+
+def settled(summary: dict[str, Any]) -> dict[str, Any]:
+    """Without what differs between any two ticks."""
+    return {name: value for name, value in summary.items() if name not in {"tick", "started_at", "duration_ms"}}

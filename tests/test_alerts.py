@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from app import alerts, plugins
+from app.context import Service
+from app.domain.messages import Body
+from tests.fakes.batches import a_batch, a_service
+
+CONFIGURATION = """
+[service]
+name = "gigs"
+
+[channels.line]
+kind = "line"
+token = "a-token-of-line"
+
+[recipients.me]
+channel = "line"
+to = "U1"
+language = "th"
+
+[recipients.boss]
+channel = "inbox"
+
+[alerts]
+to = ["me", "boss"]
+"""
+
+
+@pytest.fixture
+def service(database_url: str, tmp_path: Path) -> Service:
+    return a_service(database_url, tmp_path, CONFIGURATION)
+
+
+@pytest.fixture
+async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "INSERT INTO wakebell.jobs (type, status, last_error, finished_at) VALUES ('mail', 'failed', 'no such user', now())"
+    )
+    yield connection
+    await connection.close()
+
+
+async def told(sql: asyncpg.Connection) -> list[tuple[str, str, str]]:
+    return [
+        tuple(row)
+        for row in await sql.fetch(
+            "SELECT recipient, channel, text FROM wakebell.messages WHERE kind = 'alert' ORDER BY id"
+        )
+    ]
+
+
+async def test_everyone_named_is_told_in_their_language(service: Service, sql: asyncpg.Connection):
+    async with a_batch(service) as ctx:
+        assert await alerts.judge(ctx) is True
+        assert (ctx.tally["alerts.open"], ctx.tally["alerts.opened"], ctx.tally["alerts.resolved"]) == (1, 1, 0)
+
+    assert await told(sql) == [
+        ("me", "line", "gigs: มีเรื่องที่ต้องตรวจสอบ\nงาน mail ล้มเหลว: no such user"),
+        ("boss", "inbox", "gigs: something needs a look\nJob mail failed: no such user"),
+    ]
+
+
+async def test_what_is_over_is_told_to_them_too(service: Service, sql: asyncpg.Connection):
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+    await sql.execute("INSERT INTO wakebell.jobs (type, status, finished_at) VALUES ('mail', 'done', now())")
+
+    async with a_batch(service) as ctx:
+        assert await alerts.judge(ctx) is True
+        assert (ctx.tally["alerts.open"], ctx.tally["alerts.opened"], ctx.tally["alerts.resolved"]) == (0, 0, 1)
+
+    assert [text for _, channel, text in await told(sql) if channel == "inbox"][1:] == [
+        "gigs: this is settled\nRecovered: Job mail failed"
+    ]
+
+
+async def test_with_nothing_to_tell_there_is_nothing_to_send(service: Service, sql: asyncpg.Connection):
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+
+        assert await alerts.judge(ctx) is False
+
+    assert len(await told(sql)) == 2
+
+
+def breaking(broken: set[str]) -> Any:
+    """`plugins.load`, with channels of these kinds that cannot compose."""
+    load = plugins.load
+
+    def loaded(package: str, kind: str) -> Any:
+        if package != "app.channels" or kind not in broken:
+            return load(package, kind)
+
+        def compose(digest: Any, options: Any) -> list[Body]:
+            raise RuntimeError("a bug of this channel")
+
+        return SimpleNamespace(compose=compose)
+
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(("me", "boss"), [("boss", "inbox"), ("inbox", "inbox")]), (("me", "inbox"), [("inbox", "inbox")])],
+)
+async def test_a_channel_that_breaks_over_it_is_told_in_the_inbox_and_keeps_nobody_from_hearing(
+    service: Service,
+    sql: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    names: tuple[str, ...],
+    expected: list[tuple[str, str]],
+):
+    service = dataclasses.replace(service, settings=dataclasses.replace(service.settings, alerts=names))
+    monkeypatch.setattr(plugins, "load", breaking({"line"}))
+
+    async with a_batch(service) as ctx:
+        assert await alerts.judge(ctx) is True
+        assert await alerts.judge(ctx) is False
+        assert ctx.tally.errors == ["channel line failed"]
+
+    assert [(recipient, channel) for recipient, channel, _ in await told(sql)] == expected
+    assert "a bug of this channel" in caplog.text

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from app import check
+
+NOWHERE = "postgres://app:s3cr3t@127.0.0.1:1/name"
+
+CONFIGURATION = """
+[sources.board]
+kind = "feed"
+url = "https://board.example/feed.xml?key=s3cr3t"
+every_minutes = 30
+
+[recipients.me]
+channel = "inbox"
+
+[subscriptions.gigs]
+to = ["me"]
+"""
+
+BROKEN_HANDLER = "from pydantic import BaseModel\nclass Payload(BaseModel): ...\ndef handle(payload, ctx): ...\n"
+
+
+@pytest.fixture
+def environ(tmp_path: Path, database_url: str) -> dict[str, str]:
+    (tmp_path / "wakebell.toml").write_text(CONFIGURATION)
+    return {
+        "DATABASE_URL": database_url,
+        "CRON_SECRET": "a-cron-secret-of-thirty-characters",
+        "WAKEBELL_CONFIG": str(tmp_path / "wakebell.toml"),
+    }
+
+
+async def test_what_is_configured_is_told_without_secrets(environ: dict[str, str]):
+    found = await check.run(environ)
+
+    assert found.problems == []
+    assert "source board: feed, every 30 minutes" in found.lines
+    assert "channel inbox: inbox" in found.lines
+    assert "recipient me: by inbox" in found.lines
+    assert "subscription gigs: to me" in found.lines
+    assert found.lines[-1] == "everything is in order"
+    assert "s3cr3t" not in str(found)
+
+
+async def test_problems_of_every_kind_are_told_together(environ: dict[str, str], tmp_path: Path):
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "greet.py").write_text(BROKEN_HANDLER)
+    (tmp_path / "handlers" / "broken.py").write_text("import nothing_of_the_kind")
+
+    found = await check.run(
+        environ | {"DATABASE_URL": f"{NOWHERE}?one=1&sslmode=x", "MIGRATION_DATABASE_URL": "mysql://x"},
+    )
+
+    told = "\n".join(found.problems)
+    for words in ("broken.py", 'the key "one"', 'sslmode "x"', "MIGRATION_DATABASE_URL: "):
+        assert words in told
+    assert len(found.problems) == len(set(found.problems))
+    assert "everything is in order" not in found.lines
+
+
+async def test_a_handler_that_is_none_is_told(environ: dict[str, str], tmp_path: Path):
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "greet.py").write_text(BROKEN_HANDLER)
+
+    found = await check.run(environ)
+
+    assert found.problems == ["handlers/greet.py: needs `async def handle(payload, ctx)`"]
+
+
+async def test_a_configuration_that_is_wrong_does_not_hide_the_database(environ: dict[str, str]):
+    found = await check.run(environ | {"CRON_SECRET": "", "DATABASE_URL": NOWHERE})
+
+    assert len(found.problems) == 2
+    assert found.problems[0].startswith("CRON_SECRET: is empty")
+    assert found.problems[1].startswith("DATABASE_URL: the database 127.0.0.1/name could not be reached")
+    assert "s3cr3t" not in str(found.problems)
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("UPDATE wakebell.alembic_version SET version_num = '0000'", "is behind"),
+        ("DROP SCHEMA wakebell CASCADE", "is missing"),
+    ],
+)
+async def test_a_schema_that_is_not_there_yet_is_told(
+    environ: dict[str, str], database_url: str, statement: str, problem: str
+):
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(statement)
+    await connection.close()
+
+    found = await check.run(environ)
+
+    assert found.problems == [f"the database's schema {problem}; run `wakebell migrate`"]
+
+
+async def test_a_check_writes_nothing(environ: dict[str, str], database_url: str):
+    await check.run(environ)
+
+    connection = await asyncpg.connect(database_url)
+    rows = await connection.fetchval(
+        "SELECT (SELECT count(*) FROM wakebell.ticks) + (SELECT count(*) FROM wakebell.jobs) "
+        "+ (SELECT count(*) FROM wakebell.sources)",
+    )
+    await connection.close()
+    assert rows == 0
+
+
+async def test_what_was_found_before_comes_first(environ: dict[str, str]):
+    found = await check.run({**environ, "DATABASE_URL": ""}, ["no embedded PostgreSQL"])
+
+    assert found.problems[0] == "no embedded PostgreSQL"
+    assert found.problems[1].startswith("DATABASE_URL: is not set")

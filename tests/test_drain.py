@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from app import drain
+from app.context import Context, Service
+from app.domain.errors import DatabaseUnavailable, TemporaryFailure
+from app.domain.jobs import Done, Job, Snooze
+from app.handlers import Runnable
+from app.stores.jobs import enqueue_own_in
+from tests.fakes.batches import Handle, a_batch, a_service, runnable
+
+
+@pytest.fixture
+def service(database_url: str, tmp_path: Path) -> Service:
+    return a_service(database_url, tmp_path)
+
+
+@pytest.fixture
+async def sql(database_url: str):
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
+
+
+async def add(service: Service, *names: str, count: int = 1) -> None:
+    for name in names:
+        for _ in range(count):
+            await service.stores.jobs.enqueue(type=name)
+
+
+async def add_own(service: Service, *names: str) -> None:
+    async with service.stores.database.transaction() as db:
+        for name in names:
+            await enqueue_own_in(db, type=name, payload={}, queue=f"wakebell.{name}")
+
+
+async def statuses(sql: asyncpg.Connection) -> dict[str, int]:
+    rows = await sql.fetch("SELECT status, count(*) FROM wakebell.jobs GROUP BY status")
+    return {row["status"]: row["count"] for row in rows}
+
+
+def these(*made_up: Runnable) -> dict[str, Runnable]:
+    return {each.type: each for each in made_up}
+
+
+def noting(notes: list[str], note: str) -> Handle:
+    async def handle(payload: Any, ctx: Context) -> Done:
+        notes.append(note)
+        return Done()
+
+    return handle
+
+
+async def done(payload: Any, ctx: Context) -> Done:
+    return Done()
+
+
+async def hanging(payload: Any, ctx: Context) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_all_that_is_due_is_run(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=25)
+    await add_own(service, "sweep")
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done), runnable("sweep", done, own=True)))
+
+    assert await statuses(sql) == {"done": 26}
+    assert (ctx.tally["jobs.claimed"], ctx.tally["jobs.done"]) == (25, 25), "own work has its own names"
+
+
+async def test_nothing_due_is_nothing_done(service: Service):
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done)))
+
+    assert ctx.tally["jobs.claimed"] == 0
+
+
+async def test_as_many_run_at_once_as_there_are_slots(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=30)
+    together = asyncio.Barrier(drain.SLOTS[False])
+    running, most = 0, 0
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await together.wait()  # ends only when ten of them run
+        running -= 1
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert most == drain.SLOTS[False]
+    assert await statuses(sql) == {"done": 30}
+
+
+async def test_what_a_job_puts_in_is_run_too(service: Service, sql: asyncpg.Connection):
+    await add(service, "first")
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        await ctx.stores.jobs.enqueue(type="second")
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("first", handle), runnable("second", done)))
+
+    assert await statuses(sql) == {"done": 2}
+
+
+async def test_users_jobs_are_bounded_and_own_work_is_not(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=25)
+    await add_own(service, *["sweep"] * 15)
+
+    async with a_batch(service, max_jobs=13) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done), runnable("sweep", done, own=True)))
+        await drain.until_idle(ctx, these(runnable("greet", done), runnable("sweep", done, own=True)))
+
+    assert ctx.tally["jobs.claimed"] == 13
+    assert await statuses(sql) == {"done": 13 + 15, "pending": 12}
+
+
+async def test_a_job_that_comes_back_at_once_does_not_come_back_for_ever(service: Service):
+    await add(service, "greet")
+
+    async def handle(payload: Any, ctx: Context) -> Snooze:
+        return Snooze(timedelta(0))
+
+    async with a_batch(service, max_jobs=5) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert ctx.tally["jobs.claimed"] == 5
+
+
+async def test_a_type_that_nobody_knows_is_left_alone(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", "unknown")
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done)))
+
+    assert await statuses(sql) == {"done": 1, "pending": 1}
+
+
+async def test_a_job_that_crashes_does_not_keep_the_others_from_running(service: Service, sql: asyncpg.Connection):
+    await add(service, "bug", "failure", "exit", "greet")
+
+    def raising(error: BaseException) -> Handle:
+        async def handle(payload: Any, ctx: Context) -> None:
+            raise error
+
+        return handle
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(
+            ctx,
+            these(
+                runnable("bug", raising(KeyError("bug"))),
+                runnable("failure", raising(TemporaryFailure("down"))),
+                runnable("exit", raising(SystemExit())),
+                runnable("greet", done),
+            ),
+        )
+
+    assert await statuses(sql) == {"done": 1, "pending": 3}
+    assert ctx.tally["jobs.retrying"] == 3
+
+
+async def test_nothing_is_begun_when_the_time_is_up(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet")
+    await add_own(service, "sweep")
+
+    async with a_batch(service, budget=25, elapsed=25) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done), runnable("sweep", done, own=True)))
+
+    assert await statuses(sql) == {"pending": 2}
+
+
+async def test_a_job_is_begun_only_when_its_whole_time_fits(service: Service, sql: asyncpg.Connection):
+    await add(service, "long", "short")
+    await add_own(service, "sweep")
+
+    async with a_batch(service, budget=25, elapsed=12) as ctx:
+        await drain.until_idle(
+            ctx,
+            these(
+                runnable("long", done, timeout=20),
+                runnable("short", done, timeout=10),
+                runnable("sweep", done, own=True, timeout=20),  # own work goes back when it is cut
+            ),
+        )
+
+    rows = await sql.fetch("SELECT type FROM wakebell.jobs WHERE status = 'done' ORDER BY type")
+    assert [row["type"] for row in rows] == ["short", "sweep"]
+
+
+async def test_a_lease_outlives_its_job_and_not_by_much(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet")
+    leases: list[float] = []
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        leases.append(await sql.fetchval("SELECT extract(epoch FROM lease_until - now()) FROM wakebell.jobs"))
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle, timeout=15)))
+
+    assert 20 < leases[0] <= 25
+
+
+async def test_composing_that_falls_due_during_the_fetches_waits_for_them(service: Service):
+    await add_own(service, "fetch")
+    notes: list[str] = []
+
+    async def fetch(payload: Any, ctx: Context) -> None:
+        await add_own(service, "compose", "other")
+        notes.append("fetched")
+
+    async def slow(payload: Any, ctx: Context) -> None:
+        while "other" not in notes:  # another own job ends meanwhile, and the drain claims anew
+            await asyncio.sleep(0)
+            await ctx.stores.jobs.next_due_at()
+        notes.append("fetched slowly")
+
+    await add_own(service, "slow")
+    async with a_batch(service) as ctx:
+        await drain.until_idle(
+            ctx,
+            these(
+                runnable("fetch", fetch, own=True),
+                runnable("slow", slow, own=True),
+                runnable("other", noting(notes, "other"), own=True),
+                runnable("compose", noting(notes, "composed"), own=True, after=frozenset({"slow"})),
+            ),
+        )
+
+    assert notes == ["fetched", "other", "fetched slowly", "composed"]
+
+
+async def test_composing_does_not_wait_for_a_source_that_hangs(service: Service):
+    await add_own(service, "fetch")
+    composed = asyncio.Event()
+
+    async def fetch(payload: Any, ctx: Context) -> None:
+        await add_own(service, "compose")
+        await composed.wait()
+
+    async def compose(payload: Any, ctx: Context) -> None:
+        composed.set()
+
+    async with a_batch(service, budget=25, elapsed=25 * drain.AFTER_SHARE - 0.2) as ctx:
+        await drain.until_idle(
+            ctx,
+            these(
+                runnable("fetch", fetch, own=True),
+                runnable("compose", compose, own=True, after=frozenset({"fetch"})),
+            ),
+        )
+
+    assert composed.is_set()
+
+
+async def test_nothing_is_begun_once_the_process_is_told_to_stop(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=30)
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        service.stopping.request()
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    left = await statuses(sql)
+    assert left["done"] == ctx.tally["jobs.done"] == drain.SLOTS[False]
+    assert left["pending"] == 30 - drain.SLOTS[False]
+
+
+async def test_a_process_that_was_told_to_stop_before_does_nothing(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet")
+    service.stopping.request()
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done)))
+
+    assert await statuses(sql) == {"pending": 1}
+
+
+async def test_a_job_that_does_not_end_in_time_to_stop_goes_back(
+    service: Service, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(drain, "STOP_SECONDS", 0.01)
+    await add(service, "hanging")
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        service.stopping.request()
+        await asyncio.Event().wait()
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("hanging", handle)))
+
+    row = await sql.fetchrow("SELECT status, crashes, last_error FROM wakebell.jobs")
+    assert tuple(row) == ("pending", 1, "the process was told to stop")
+
+
+async def test_a_cancelled_drain_gives_its_jobs_back(service: Service, sql: asyncpg.Connection):
+    await add(service, "hanging", count=3)
+    begun = asyncio.Barrier(4)
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        await begun.wait()
+        await asyncio.Event().wait()
+
+    async with a_batch(service) as ctx:
+        draining = asyncio.create_task(drain.until_idle(ctx, these(runnable("hanging", handle))))
+        await begun.wait()
+        draining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await draining
+
+    assert await statuses(sql) == {"pending": 3}
+
+
+class Losing:
+    """Jobs whose database is lost at some call."""
+
+    def __init__(self, jobs: Any, lost: str) -> None:
+        self._jobs = jobs
+        self._lost = lost
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name != self._lost:
+            found: Callable[..., Any] = getattr(self._jobs, name)
+            return found
+
+        async def lose(*given: Any, **more: Any) -> list[Job]:
+            raise DatabaseUnavailable("gone")
+
+        return lose
+
+
+@pytest.mark.parametrize("lost", ["claim", "finish"])
+async def test_a_database_that_is_lost_on_the_way_ends_the_drain(service: Service, sql: asyncpg.Connection, lost: str):
+    await add(service, "greet", "hanging")
+    losing: Any = Losing(service.stores.jobs, lost)
+    lost_service = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=losing))
+
+    async with a_batch(lost_service) as ctx:
+        with pytest.raises(DatabaseUnavailable):
+            await drain.until_idle(ctx, these(runnable("greet", done), runnable("hanging", hanging)))
+
+    expected = {"pending": 2} if lost == "claim" else {"running": 2}
+    assert await statuses(sql) == expected, "what was running is due again when its lease ends"
+    assert [task for task in asyncio.all_tasks() if task.get_name().startswith("job ")] == []
+
+
+async def test_two_drains_at_once_share_the_jobs(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=40)
+    ran: list[int] = []
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        ran.append(ctx.current_job.id)
+
+    async with a_batch(service) as one, a_batch(service) as other:
+        made_up = these(runnable("greet", handle))
+        await asyncio.gather(drain.until_idle(one, made_up), drain.until_idle(other, made_up))
+
+    assert len(ran) == len(set(ran)) == 40
+    assert one.tally["jobs.done"] + other.tally["jobs.done"] == 40
