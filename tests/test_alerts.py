@@ -44,7 +44,8 @@ def service(database_url: str, tmp_path: Path) -> Service:
 async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(database_url)
     await connection.execute(
-        "INSERT INTO wakebell.jobs (type, status, last_error, finished_at) VALUES ('mail', 'failed', 'no such user', now())"
+        "INSERT INTO wakebell.jobs (type, status, last_error, finished_at) "
+        "VALUES ('mail', 'failed', 'no such user', now())"
     )
     yield connection
     await connection.close()
@@ -118,6 +119,7 @@ async def test_a_channel_that_breaks_over_it_is_told_in_the_inbox_and_keeps_nobo
     sql: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    *,
     names: tuple[str, ...],
     expected: list[tuple[str, str]],
 ):

@@ -1,4 +1,4 @@
-"""The image and its host, without a container engine: the Dockerfile's steps are done in a folder, and its command runs."""
+"""The image and its host. No container engine: the Dockerfile's steps are done in a folder, and its command runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -29,6 +30,9 @@ SECRET = "the-cron-secret-of-the-tests"
 
 NO_INDEX = re.compile("NewConnectionError|NameResolutionError|ConnectTimeoutError|Failed to establish a new connection")
 """What pip says where there is no package index to be reached."""
+
+PATIENCE = 60.0
+"""Seconds until a service that does not come up is given up: no measure, only an end."""
 
 CONFIG = """
 [sources.jobs]
@@ -232,8 +236,7 @@ class Build:
             stderr=asyncio.subprocess.STDOUT,
         )
         try:
-            while process.returncode is None and not listens(port):
-                await asyncio.sleep(0.02)
+            await asyncio.to_thread(until_it_listens, port)
             yield f"http://127.0.0.1:{port}"
         finally:
             if process.returncode is None:
@@ -300,6 +303,10 @@ def allowed() -> Iterator[str]:
             yield line[1:]
 
 
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def until_it_listens(port: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)

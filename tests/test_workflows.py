@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -64,10 +65,12 @@ class Door(HttpServer):
         super().__init__()
         self.answers: deque[Answer] = deque([Answer()])
         self.rings: list[Request] = []
+        self.rung = asyncio.Event()
         self.hangs = False
 
     async def answer(self, request: Request, wire: asyncio.StreamWriter) -> None:
         self.rings.append(request)
+        self.rung.set()
         if self.hangs:
             await for_ever()
         answer = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
@@ -147,6 +150,17 @@ def script(workflow: Path) -> str:
     return dedent(lines)
 
 
+def family_of(pid: int) -> list[int]:
+    """A process and all that come from it, the eldest first."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in family_of(int(child)))]
+
+
+def command_line(pid: int) -> str:
+    """As every process of the machine may read it."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+
 async def test_a_repository_without_settings_ends_green_and_says_what_to_set(runner: Runner):
     run = await runner.run("", "")
 
@@ -207,19 +221,15 @@ async def test_the_secret_arrives_as_it_is(runner: Runner, door: Door, given: st
 async def test_the_secret_is_on_no_command_line(runner: Runner, door: Door):
     door.hangs = True
     process = await runner.start(door.url, SECRET)
-    while not door.rings:
-        await asyncio.sleep(0.01)
+    await door.rung.wait()
 
-    family = [process.pid]
-    for pid in family:
-        family += [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    lines = [Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode() for pid in family]
-    told = door.rings[0].headers["authorization"]
+    family = family_of(process.pid)
+    lines = [command_line(pid) for pid in family]
     for pid in reversed(family):
-        os.kill(pid, 9)
+        os.kill(pid, signal.SIGKILL)
     await process.communicate()
 
-    assert told == f"Bearer {SECRET}"
+    assert door.rings[0].headers["authorization"] == f"Bearer {SECRET}"
     assert [line for line in lines if "curl" in line and door.url in line]
     assert [line for line in lines if SECRET in line] == []
 
@@ -301,7 +311,7 @@ async def test_what_is_no_batch_that_ran_fails_and_says_what_to_do(
 
     assert run.status == 1
     assert re.search(rf"^::error title=The tick failed::.*{told}", run.output, re.MULTILINE)
-    assert f"**The tick failed.** " in run.summary
+    assert "**The tick failed.** " in run.summary
     assert "stop-commands" not in run.output
     assert SECRET not in run.output + run.summary
 

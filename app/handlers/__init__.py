@@ -37,7 +37,7 @@ class Runnable:
     """What to wait after each failed attempt, the last one for all later; None: the usual delays."""
 
     least: timedelta
-    """Own types only: not begun with less time than this. With more it runs under what is left, and goes back when cut."""
+    """Own types only: not begun with less time. With more it runs under what is left, and goes back when cut."""
 
     after: frozenset[str]
     """Own types only: waits for jobs of these types that this tick is running."""

@@ -69,8 +69,6 @@ def translated(error: Exception, address: Address) -> Exception:
     state = getattr(cause, "sqlstate", None)
     if state in BUSY_STATES:
         return DatabaseUnavailable(f"the database was busy ({type(cause).__name__})")
-    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
-        return _told(address, "lets this user not into the schema wakebell; use the role that ran `wakebell migrate`")
     if isinstance(error, DBAPIError) and not error.connection_invalidated and state not in PASSING_STATES:
         passing = isinstance(cause, OSError | TimeoutError | asyncpg.InterfaceError)
         return _told(address, "broke the connection") if passing else error

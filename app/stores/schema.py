@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
+from app.domain.errors import DatabaseUnavailable
+
 if TYPE_CHECKING:
     from app.stores.database import Database
 
@@ -16,6 +18,9 @@ HEAD = "0003"
 """The newest file in `alembic/versions`. Versions are numbered: a greater one is newer."""
 
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")
+
+NOT_ALLOWED = "42501"
+"""SQLSTATE of a missing privilege."""
 
 MISSING = frozenset({"3F000", "42P01"})
 """SQLSTATE of a schema or a table that does not exist."""
@@ -33,8 +38,13 @@ async def schema_state(database: Database) -> SchemaState:
     try:
         found = await database.fetch(VERSION)
     except ProgrammingError as error:
-        if getattr(error.orig, "sqlstate", None) in MISSING:
+        state = getattr(error.orig, "sqlstate", None)
+        if state in MISSING:
             return "missing"
+        if state == NOT_ALLOWED:
+            raise DatabaseUnavailable(
+                "the database's user may not read the schema wakebell; use the role that ran `wakebell migrate`"
+            ) from error
         raise
     version = str(found[0]["version_num"]) if found else ""
     return compared(version)

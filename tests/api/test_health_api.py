@@ -18,7 +18,10 @@ TICK = (
     "INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at) VALUES ('http', CAST($1 AS text), "
     "now() - make_interval(mins => $2), CASE WHEN CAST($1 AS text) IS NOT NULL THEN now() END)"
 )
-ALERT = "INSERT INTO wakebell.alerts (key, kind, subject, failed_at) VALUES ('job_failed:mail', 'job_failed', 'mail', now())"
+ALERT = (
+    "INSERT INTO wakebell.alerts (key, kind, subject, failed_at) "
+    "VALUES ('job_failed:mail', 'job_failed', 'mail', now())"
+)
 DUE = "INSERT INTO wakebell.jobs (type, run_after) VALUES ('mail', now() - interval '1 hour')"
 FAILING = (
     "INSERT INTO wakebell.sources (name, fingerprint, every_seconds, grid_from, due_at, failures) "
@@ -55,7 +58,7 @@ async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     ],
 )
 async def test_the_tables_decide(
-    client: httpx.AsyncClient, sql: asyncpg.Connection, rows: list[Any], status: str, code: int, part: str | None
+    client: httpx.AsyncClient, sql: asyncpg.Connection, rows: list[Any], *, status: str, code: int, part: str | None
 ):
     for statement, *params in rows:
         await sql.execute(statement, *params)
@@ -87,7 +90,7 @@ async def test_the_detail_tells_what_the_contract_promises(client: httpx.AsyncCl
 @pytest.mark.parametrize(("age", "code"), [(1, 200), (60, 503)])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_strangers_and_monitors_that_send_head_learn_the_status(
-    tmp_path: Path, database_url: str, sql: asyncpg.Connection, method: str, age: int, code: int
+    tmp_path: Path, database_url: str, sql: asyncpg.Connection, *, method: str, age: int, code: int
 ):
     await sql.execute(TICK, "ok", age)
 

@@ -71,7 +71,10 @@ def test_many_are_ten_lines_that_tell_how_many_more(count: int):
 @pytest.mark.parametrize("kind", ["job_failed", "source_failing", "message_failed"])
 def test_every_language_names_what_it_is_about(language: str, kind: Kind):
     opened = told([incident(kind, "{odd} name", "because")], [], service="gigs", language=language)
-    over = [told([], [incident(kind, "board", healed=healed)], service="gigs", language=language) for healed in (0, 1)]
+    over = [
+        told([], [incident(kind, "board", healed=healed)], service="gigs", language=language)
+        for healed in (False, True)
+    ]
 
     assert "{odd} name" in opened
     assert "because" in opened

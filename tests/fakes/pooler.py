@@ -99,14 +99,7 @@ async def pooler(database_url: str) -> AsyncIterator[Pooler]:
     if user:
         os.chown(folder, user["user"], user["group"])
         os.chown(config, user["user"], user["group"])
-    process = subprocess.Popen(
-        [PROGRAM, "--quiet", str(config)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-        cwd=folder,
-        **user,
-    )
+    process = _start(PROGRAM, config, user)
     try:
         await _listens(process, port, log)
         name = urlsplit(database_url).path.lstrip("/")
@@ -149,11 +142,25 @@ def _free_port() -> int:
         return port
 
 
+def _start(program: str, config: Path, user: dict[str, Any]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [program, "--quiet", str(config)],
+        cwd=config.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        **user,
+    )
+
+
+def _told(log: Path) -> str:
+    return log.read_text("utf-8", "replace") if log.exists() else "it said nothing"
+
+
 async def _listens(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     async with asyncio.timeout(SECONDS):
         while True:
-            told = log.read_text("utf-8", "replace") if log.exists() else "it said nothing"
-            assert process.poll() is None, f"pgbouncer ended: {told}"
+            assert process.poll() is None, f"pgbouncer ended: {_told(log)}"
             try:
                 _, wire = await asyncio.open_connection("127.0.0.1", port)
             except OSError:

@@ -16,6 +16,8 @@ from tests.flow.service import Service, free_port
 from tests.flow.stage import Stage
 
 MAIL = """
+import asyncio
+
 from pydantic import BaseModel
 
 from app.domain.errors import PermanentFailure
@@ -26,6 +28,7 @@ class Payload(BaseModel):
 
 
 async def handle(payload, ctx):
+    await asyncio.sleep(0.05)
     if payload.fail:
         raise PermanentFailure("the mailbox is full")
 """
@@ -49,9 +52,9 @@ to = {to}
 
 FAIL, SUCCEED = '{"fail": true}', "{}"
 
-JOB = "Job mail failed: the mailbox is full"
-SOURCE = "Source board failed 3 times in a row: "
-MESSAGE = "A message to boss could not be delivered: "
+JOB = "Job mail failed"
+SOURCE = "Source board failed 3 times in a row"
+MESSAGE = "A message to boss could not be delivered"
 OVER = [
     "Recovered: Job mail failed",
     "Recovered: Source board failed 3 times in a row",
@@ -102,7 +105,8 @@ async def test_two_replicas_tell_each_alert_once_and_each_recovery_once(
         stage.feeds.feeds["board"].broken = "error"
         stage.feeds.feeds["gigs"].add(f"Driver {number}")
         second.answers.append(400)
-        await stage.enqueue("mail", FAIL)
+        for _ in range(24):  # more than one of them runs at once, so that some fail in each
+            await stage.enqueue("mail", FAIL)
         await stage.make_due()
         assert await ring(*replicas) == {"opened": 3, "resolved": 0, "open": 3}
 
@@ -112,11 +116,9 @@ async def test_two_replicas_tell_each_alert_once_and_each_recovery_once(
         await stage.make_due()
         assert await ring(*replicas) == {"opened": 0, "resolved": 3, "open": 0}
 
-    lines = told(stage.line)
-    assert sum(line.startswith(SOURCE.removesuffix(": ")) for line in lines) == 6
-    assert sum(line.startswith(MESSAGE.removesuffix(": ")) for line in lines) == 6
-    assert Counter(line for line in lines if line == JOB or line in OVER) == dict.fromkeys([JOB, *OVER], 6)
-    assert len(lines) == 36
+    for each in (JOB, SOURCE, MESSAGE, *OVER):
+        assert sum(line.startswith(each) for line in told(stage.line)) == 6, each
+    assert len(told(stage.line)) == 36
     assert told(second) == []
     stage.line.assert_keys_frozen()
 
@@ -130,7 +132,7 @@ async def test_a_source_is_told_at_its_third_failure_and_no_sooner_nor_later(sta
         opened.append((await replicas[0].tick())["alerts"]["opened"])
 
     assert opened == [0, 0, 1, 0, 0]
-    assert told(stage.line) == [SOURCE.removesuffix(": ")]
+    assert told(stage.line) == [SOURCE]
 
 
 async def test_a_job_that_fails_is_told_though_the_next_of_its_type_went_well_in_the_same_tick(
@@ -146,7 +148,7 @@ async def test_a_job_that_fails_is_told_though_the_next_of_its_type_went_well_in
         {"open": 0, "opened": 0, "resolved": 1},
         {"open": 0, "opened": 0, "resolved": 0},
     ]
-    assert told(stage.line) == [JOB, OVER[0]]
+    assert told(stage.line) == [f"{JOB}: the mailbox is full", OVER[0]]
 
 
 async def test_many_failures_in_one_tick_are_one_message(stage: Stage, replicas: list[Service]):
@@ -195,7 +197,7 @@ async def test_a_message_that_fails_is_told_to_all_who_are_named_by_their_own_wa
     summary = await service.tick()
 
     assert summary["alerts"] == {"open": 1, "opened": 1, "resolved": 0}
-    assert told(stage.line) == [MESSAGE.removesuffix(": ")]
+    assert told(stage.line) == [MESSAGE]
     assert len(second.tries) == 2
     rows = await stage.sql.fetch(
         "SELECT recipient, status FROM wakebell.messages WHERE kind = 'alert' ORDER BY recipient"

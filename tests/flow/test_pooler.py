@@ -91,9 +91,9 @@ async def test_what_a_client_leaves_in_a_connection_would_be_seen(way: Pooler):
 
 
 @pytest.mark.parametrize("through", ["directly", "the pooler"])
-@pytest.mark.parametrize("turn", range(5))
+@pytest.mark.parametrize("_turn", range(5))
 async def test_six_migrations_at_once_make_one_schema(
-    tmp_path: Path, empty_database_url: str, database_url: str, nursery: Nursery, through: str, turn: int
+    tmp_path: Path, empty_database_url: str, database_url: str, nursery: Nursery, through: str, _turn: int
 ):
     async with pooler(empty_database_url) as way:
         url = empty_database_url if through == "directly" else way.url

@@ -8,7 +8,6 @@ from tests.flow.service import SECRET
 from tests.flow.stage import Stage
 from tests.test_workflows import Runner
 
-
 GREET = """
     from pydantic import BaseModel
     from app.domain.jobs import Done
