@@ -9,9 +9,9 @@ import logging
 import os
 import signal
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from app import __version__, logs, settings
 from app.domain.errors import ConfigError, ServiceError
@@ -157,9 +157,11 @@ def _migrate(args: argparse.Namespace) -> int:
 
 
 def _send_test(args: argparse.Namespace) -> int:
-    with _configured() as configured:
-        from app import send_test  # noqa: PLC0415
+    from app import send_test  # noqa: PLC0415
 
+    configured = settings.load(settings.from_process())
+    with _configured() if send_test.stays_here(configured, args.recipient) else nullcontext(configured) as configured:
+        _log_as_wanted(configured, sys.stderr)
         print(asyncio.run(send_test.run(configured, args.recipient)))
     return 0
 
@@ -190,12 +192,12 @@ def _configured(*, need: set[str] | None = None, quiet_stdout: bool = False) -> 
     """The whole configuration, and logs as it wants them; on stderr where stdout is to hold data alone."""
     with _database() as environ:
         configured = settings.load(environ, need=need or set())
-        logs.configure(
-            style=configured.environment.log_format,
-            level=configured.environment.log_level,
-            stream=sys.stderr if quiet_stdout else sys.stdout,
-        )
+        _log_as_wanted(configured, sys.stderr if quiet_stdout else sys.stdout)
         yield configured
+
+
+def _log_as_wanted(configured: Settings, stream: TextIO) -> None:
+    logs.configure(style=configured.environment.log_format, level=configured.environment.log_level, stream=stream)
 
 
 @contextmanager

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from app.settings import Recipient, Settings
 
 
+def stays_here(settings: Settings, name: str) -> bool:
+    """Whether a message to the recipient goes no further than the database, which is needed then."""
+    recipient = settings.recipients.get(name)
+    return recipient is not None and settings.channels[recipient.channel].kind == INBOX
+
+
 async def run(settings: Settings, name: str) -> str:
     """Send the recipient a test message past the queue; what happened, in one sentence.
 
@@ -27,7 +33,7 @@ async def run(settings: Settings, name: str) -> str:
     if recipient is None:
         known = ", ".join(settings.recipients)
         raise ServiceError(f'the configuration has no recipient "{name}"; it has {known}')
-    if settings.channels[recipient.channel].kind == INBOX:
+    if stays_here(settings, name):
         return await _keep(settings, recipient)
     try:
         return await _send(settings, recipient)

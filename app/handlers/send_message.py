@@ -47,12 +47,19 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     module = plugins.load("app.channels", channel.kind)
     if _too_late(trying, module.REPEATABLE_FOR):
         return await _give_up(trying, "no answer came for so long that another try could arrive twice", ctx)
+    return await _send(trying, module, channel.options, ctx)
+
+
+async def _send(trying: Try, module: Any, options: Any, ctx: Context) -> Outcome:
     try:
-        receipt = await module.send(trying.message, channel.options, ctx.http)
+        receipt = await module.send(trying.message, options, ctx.http)
     except TemporaryFailure as failure:
         return await _postpone(trying, failure, ctx)
     except PermanentFailure as failure:
         return await _give_up(trying, str(failure), ctx)
+    except Exception as bug:  # the channel's: it ends as any failure does, told after 23 hours and not tried for weeks
+        log.exception("channel crashed", extra=_about(trying))
+        return await _postpone(trying, Unanswered(f"the channel has a bug ({type(bug).__name__})"), ctx)
     await ctx.stores.messages.finish_sent(ctx.current_job, trying.message.id, receipt)
     ctx.tally.add("messages.sent")
     return Settled()

@@ -175,11 +175,12 @@ async def test_a_channel_that_is_not_configured_may_be_elsewhere(sql: asyncpg.Co
     assert (await run("send_message"))["status"] == "failed"
 
 
-async def test_a_channels_bug_leaves_the_message_as_begun(sql: asyncpg.Connection, channel: Channel, run: Run):
-    channel.answer = KeyError("bug")
+async def test_a_channels_bug_is_a_try_that_may_have_arrived(sql: asyncpg.Connection, channel: Channel, run: Run):
+    channel.answer = KeyError("hush")
 
     assert (await run("send_message"))["status"] == "pending"
-    assert (await stored(sql))["status"] == "sending"
+    row = await stored(sql)
+    assert (row["status"], row["last_error"]) == ("retrying", "the channel has a bug (KeyError)")
 
     channel.answer = Receipt()
     await run("send_message")
