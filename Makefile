@@ -6,17 +6,21 @@ BIN := .venv/bin
 # What the environment was made from: the lock, and pyproject.toml down to its first ruled line. While this is what
 # stands in .venv/made-from, there is nothing to install.
 MADE_FROM = $(CURDIR) $(shell { cat requirements-dev.lock; sed '/^\# ---/q' pyproject.toml; } | cksum)
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url \
 	--no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix lock migration venv
+.PHONY: help run psql test check fix bench lock migration venv
 
 help: ## print this
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 run: venv ## everything from nothing: packages, PostgreSQL, a sample source, first ticks; then serves
 	@exec $(BIN)/wakebell dev
+
+psql: venv ## a prompt on the PostgreSQL of a running `make run`
+	@exec $(BIN)/python -m app.dev.psql $(ARGS)
 
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
 	@$(BIN)/python -m pytest -n 2 -rs
@@ -32,6 +36,9 @@ check: venv ## format, lint, types, import contracts, workflows: all that needs 
 fix: venv ## format, and repair what the linter can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: venv ## the queue beside its peers and hand-written loops; ARGS=--quick to try it out, else half an hour
+	@$(BIN)/python -m bench.queues $(ARGS)
 
 lock: venv ## choose the newest allowed packages, and write both lock files
 	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
@@ -53,8 +60,8 @@ venv:
 		echo "Wakebell needs Python 3.11 or later, and $(PYTHON) is $$found:" \
 			"name another one with make PYTHON=python3.12 $(or $(firstword $(MAKECMDGOALS)),run)." >&2; exit 1; fi; \
 	set -e; \
-	echo "Making .venv with $$($(PYTHON) --version); the first time takes about a minute."; \
+	printf %s "Making .venv with $$($(PYTHON) --version); the first time takes about a minute "; \
 	$(PYTHON) -m venv --clear .venv; \
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements-dev.lock; \
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .; \
-	echo "$(MADE_FROM)" > .venv/made-from
+	{ $(PIP) --require-hashes -r requirements-dev.lock && $(PIP) --no-deps --no-build-isolation -e . \
+		&& echo "$(MADE_FROM)" > .venv/made-from; } | awk '/^Collecting/ { printf "."; fflush() } END { print "" }'; \
+	[ -e .venv/made-from ]

@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 
 
 async def judge(ctx: Context) -> bool:
-    """Open what has failed, close what has healed; whether there are messages about it to be sent now."""
+    """Open what has failed, close what has healed; whether there are messages about it to be sent now.
+
+    Jobs of types that nobody handles are told in each summary, and make no tick `partial`: none of its work failed.
+    """
 
     def compose(opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
         return _tellings(ctx, opened, resolved)
@@ -32,6 +35,8 @@ async def judge(ctx: Context) -> bool:
     ctx.tally.add("alerts.open", judged.open)
     ctx.tally.add("alerts.opened", judged.opened)
     ctx.tally.add("alerts.resolved", judged.resolved)
+    if judged.parked is not None and judged.parked.count:
+        ctx.tally.note(judged.parked.told)
     return judged.opened + judged.resolved > 0
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import time
+import traceback
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from app.bounds import Bound, Stepped, in_thread
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
-from app.domain.jobs import Discard, Done, Settled, Snooze, retry_delay
+from app.domain.jobs import Discard, Done, Finished, Settled, Snooze, retry_delay
 
 if TYPE_CHECKING:
     from app.context import Context
@@ -20,45 +23,50 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
 LONGEST = timedelta(days=365)
 """How long a failed job is put off at most: a provider that asks for more has made a mistake."""
+
+TRACEBACK_LINES = 20
+"""Of a bug, kept with the failed try: the innermost calls say most."""
 
 
 class _Cut(Exception):
     """The tick's time ended before the job's own did: nobody's fault."""
 
 
-async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> None:
+async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Finished | None:
     """Run the handler for at most `limit` and write what came of it. A job that fails, fails alone.
+
+    Returns what the caller is to finish, together with others; None when that is done already.
 
     Raises:
         DatabaseUnavailable: what came of it could not be written; the job is due again when its lease ends.
     """
-    about = {"job": job.id, "type": job.type, "attempt": job.attempt}
+    begun = time.monotonic()
+    own = ctx.of(job)
+    writing = _Writing(ctx, job, runnable)
     try:
-        outcome = await _handled(dataclasses.replace(ctx, job=job), job, runnable, limit)
+        outcome = await _handled(own, job, runnable, limit)
     except asyncio.CancelledError:
         if _told_to_end():
-            await _finish(ctx, job, runnable, "interrupted", error="the process was told to stop")
+            if not own.progress.settled:
+                await writing.finish("interrupted", error="the process was told to stop")
             raise
-        await _failed(ctx, job, runnable, "CancelledError: the handler ended as if it had been cancelled")
+        await _failed(writing, own, "CancelledError: the handler ended as if it had been cancelled")
+        return None
     except _Cut:
-        await _finish(ctx, job, runnable, "release")
+        await writing.finish("release")
+        return None
     except LeaseLost:
-        log.warning("job lease lost", extra=about)
-    except PermanentFailure as failure:
-        await _finish(ctx, job, runnable, "failed", error=str(failure))
-    except TemporaryFailure as failure:
-        await _failed(ctx, job, runnable, str(failure), after=failure.retry_after)
-    except DatabaseUnavailable as error:
-        log.warning("job stopped by the database", extra={**about, "reason": str(error)})
-        await _failed(ctx, job, runnable, str(error))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # a handler's bug, or its try to end the process
-        log.exception("job attempt crashed", extra=about)
-        await _failed(ctx, job, runnable, f"{type(error).__name__}: {error}")
-    else:
-        await _kept(ctx, job, runnable, outcome)
+        log.warning("job lease lost", extra=writing.about)
+        return None
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a handler may raise anything; told below
+        await _raised(writing, own, error)
+        return None
+    if own.progress.settled:
+        writing.count("done")
+        return None
+    return await _kept(writing, own, outcome, seconds=time.monotonic() - begun)
 
 
 def _told_to_end() -> bool:
@@ -69,62 +77,94 @@ def _told_to_end() -> bool:
 
 async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Any:
     try:
-        payload = runnable.module.Payload.model_validate(dict(job.payload))
+        payload = runnable.module.Payload.model_validate(job.payload)
     except ValidationError as error:
         raise PermanentFailure(_told(error)) from None
-    bound = asyncio.timeout(limit.total_seconds())
+    seconds = limit.total_seconds()
+    bound = Bound(seconds)
     try:
         async with bound:
-            return await runnable.module.handle(payload, ctx)
+            if runnable.threaded:
+                return await in_thread(runnable.module.handle, payload, ctx)
+            return await Stepped(runnable.module.handle(payload, ctx), {"job": job.id, "type": job.type})
     except TimeoutError:
-        if not bound.expired():  # the handler's own, about something of its own
+        if not bound.expired:  # the handler's own, about something of its own
             raise
         if limit < runnable.timeout:
             raise _Cut from None
-        raise TemporaryFailure(f"took longer than its time-out of {limit.total_seconds():g} s") from None
+        raise TemporaryFailure(f"took longer than its time-out of {seconds:g} s") from None
 
 
-async def _kept(ctx: Context, job: Job, runnable: Runnable, outcome: Any) -> None:
+async def _raised(writing: _Writing, ctx: Context, error: BaseException) -> None:
+    """The handler did not return."""
+    if ctx.progress.settled:
+        log.warning("job failed after its transaction had finished it", extra=writing.about, exc_info=error)
+        writing.count("done")
+        return
+    match error:
+        case PermanentFailure():
+            await writing.finish("failed", error=str(error))
+        case TemporaryFailure():
+            await _failed(writing, ctx, str(error), after=error.retry_after)
+        case DatabaseUnavailable():
+            log.warning("job stopped by the database", extra={**writing.about, "reason": str(error)})
+            await _failed(writing, ctx, str(error))
+        case _:
+            log.error("job attempt crashed", extra=writing.about, exc_info=error)
+            trace = "".join(traceback.format_exception(error)).splitlines()[-TRACEBACK_LINES:]
+            await _failed(writing, ctx, f"{type(error).__name__}: {error}", trace="\n".join(trace))
+
+
+async def _kept(writing: _Writing, ctx: Context, outcome: Any, *, seconds: float) -> Finished | None:
     try:
-        await _ended(ctx, job, runnable, outcome)
+        match outcome:
+            case Settled():
+                return None
+            case Done() | None if not writing.runnable.own:
+                return Finished(job=writing.job, result=outcome.result if outcome else None, seconds=seconds)
+        await _ended(writing, ctx, outcome)
     except DatabaseUnavailable:
         raise
     except Exception as error:  # a delay that is none or has no end: the handler's bug, and no other job's matter
-        log.exception("job outcome refused", extra={"job": job.id, "type": job.type, "attempt": job.attempt})
-        await _failed(ctx, job, runnable, f"its outcome cannot be kept: {type(error).__name__}: {error}")
+        log.exception("job outcome refused", extra=writing.about)
+        await _failed(writing, ctx, f"its outcome cannot be kept: {type(error).__name__}: {error}")
+    return None
 
 
-async def _ended(ctx: Context, job: Job, runnable: Runnable, outcome: Any) -> None:
+async def _ended(writing: _Writing, ctx: Context, outcome: Any) -> None:
     match outcome:
-        case Settled():
-            pass
         case Done(result):
-            await _finish(ctx, job, runnable, "done", result=result)
+            await writing.finish("done", result=result)
         case None:
-            await _finish(ctx, job, runnable, "done")
+            await writing.finish("done")
         case Snooze(timedelta() as delay):
-            await _finish(ctx, job, runnable, "snooze", delay=delay)
+            await writing.finish("snooze", delay=delay)
         case Snooze():
             raise TypeError("Snooze takes a datetime.timedelta")
         case Discard(reason):
-            await _finish(ctx, job, runnable, "cancelled", error=reason)
+            await writing.finish("cancelled", error=reason)
         case _:
             reason = f"handle() returned {type(outcome).__name__}, not Done, Snooze or Discard"
-            await _failed(ctx, job, runnable, reason)
+            await _failed(writing, ctx, reason)
 
 
-async def _failed(ctx: Context, job: Job, runnable: Runnable, reason: str, *, after: timedelta | None = None) -> None:
+async def _failed(
+    writing: _Writing,
+    ctx: Context,
+    reason: str,
+    *,
+    after: timedelta | None = None,
+    trace: str | None = None,
+) -> None:
     """An attempt that failed: once more after a while, or given up when it was the last."""
+    job, delays = writing.job, writing.runnable.delays
     if job.last_attempt:
-        await _finish(ctx, job, runnable, "failed", error=reason)
+        await writing.finish("failed", error=reason, traceback=trace)
         return
     tries = max(job.attempt - job.crashes, 1)
-    if runnable.delays:
-        usual = runnable.delays[min(tries, len(runnable.delays)) - 1]
-    else:
-        usual = retry_delay(tries, jitter=ctx.random.random())
+    usual = delays[min(tries, len(delays)) - 1] if delays else retry_delay(tries, jitter=ctx.random.random())
     delay = after if isinstance(after, timedelta) and timedelta(0) < after else usual
-    await _finish(ctx, job, runnable, "retry", delay=min(delay, LONGEST), error=reason)
+    await writing.finish("retry", delay=min(delay, LONGEST), error=reason, traceback=trace)
 
 
 COUNTERS = {
@@ -136,24 +176,33 @@ COUNTERS = {
 }
 
 
-async def _finish(ctx: Context, job: Job, runnable: Runnable, outcome: Any, **told: Any) -> None:
-    if not await ctx.stores.jobs.finish(job, outcome, **told):
-        log.warning("job lease lost", extra={"job": job.id, "type": job.type, "attempt": job.attempt})
-        return
-    if outcome in {"retry", "failed"}:
-        log.warning(
-            "job attempt failed",
-            extra={
-                "job": job.id,
-                "type": job.type,
-                "attempt": job.attempt,
-                "outcome": outcome,
-                "reason": told["error"],
-            },
-        )
-        ctx.tally.fail(f"job type {job.type} failed")
-    if not runnable.own and outcome in COUNTERS:
-        ctx.tally.add(COUNTERS[outcome])
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Writing:
+    """Writes down how a run ended, and counts it."""
+
+    ctx: Context
+    job: Job
+    runnable: Runnable
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What log lines say of the job."""
+        return {"job": self.job.id, "type": self.job.type, "attempt": self.job.attempt}
+
+    async def finish(self, outcome: Any, **told: Any) -> None:
+        """`outcome` is one of `stores.jobs.Ending`, `told` what belongs to it."""
+        if not await self.ctx.stores.jobs.finish(self.job, outcome, **told):
+            log.warning("job lease lost", extra=self.about)
+            return
+        if outcome in {"retry", "failed"}:
+            log.warning("job attempt failed", extra={**self.about, "outcome": outcome, "reason": told["error"]})
+            self.ctx.tally.fail(f"job type {self.job.type} failed")
+        self.count(outcome)
+
+    def count(self, outcome: str) -> None:
+        """Only users' jobs count in the summary's `jobs`."""
+        if not self.runnable.own and outcome in COUNTERS:
+            self.ctx.tally.add(COUNTERS[outcome])
 
 
 def _told(error: ValidationError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from app import main, settings
 from app.domain import pace
@@ -14,7 +15,8 @@ from app.stores.schema import schema_state
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.settings import Settings
+    from app.context import Service
+    from app.settings import Settings, SourceSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +30,30 @@ class Found:
     """One sentence each: where, what, what to change."""
 
 
-async def run(environ: Mapping[str, str], known: Sequence[str] = ()) -> Found:
-    """Look at everything that a start and a tick need; change and send nothing. `known` are problems found before."""
+def loads(environ: Mapping[str, str]) -> bool:
+    """Whether the configuration can be read, secrets and all."""
+    try:
+        settings.load(environ, need={"CRON_SECRET"})
+    except ConfigError:
+        return False
+    return True
+
+
+async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database: bool = True) -> Found:
+    """Look at everything that a start and a tick need; change and send nothing.
+
+    `known` are problems found before. Without `database` that one is left alone.
+    """
     problems = list(known)
     lines: list[str] = []
     try:
         configured = settings.load(environ, need={"CRON_SECRET"})
         lines += _described(configured)
-        main.build(configured)
+        lines += _handlers(main.build(configured)) if database else []
     except ConfigError as error:
         problems += error.problems
-    problems += [found for found in await _database_problems(environ) if found not in problems]
+    if database:
+        problems += [found for found in await _database_problems(environ) if found not in problems]
     return Found(lines=lines if problems else [*lines, "everything is in order"], problems=problems)
 
 
@@ -68,12 +83,25 @@ def _unreadable(migration_url: str | None) -> list[str]:
 
 
 def _described(configured: Settings) -> list[str]:
-    lines = [
-        f"source {s.name}: {s.kind}, every {s.every.total_seconds() / 60:g} minutes"
-        for s in configured.sources.values()
-    ]
+    lines = [f"source {s.name}: {s.kind}, every {pace.told(s.every)}" for s in configured.sources.values()]
     lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
     lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
     lines += [f"subscription {s.name}: to {', '.join(s.to)}" for s in configured.subscriptions]
+    lines += [line for source in configured.sources.values() if (line := _only_here(source))]
     every_by_source = {source.name: source.every for source in configured.sources.values()}
     return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every)]
+
+
+def _handlers(service: Service) -> list[str]:
+    folder = service.settings.service.handlers.name
+    return [f"handler {name}: {folder}/{name}.py" for name in sorted(service.handlers)]
+
+
+def _only_here(source: SourceSettings) -> str | None:
+    """A source that no host finds: the sample, left in the file that is deployed."""
+    host = urlsplit(str(getattr(source.options, "url", ""))).hostname or ""
+    if not (host == "localhost" or host.endswith(".localhost") or host.startswith("127.") or host == "::1"):
+        return None
+    return (
+        f"source {source.name}: is on this machine alone ({host}); before you deploy, put your own sources in its place"
+    )

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from app import __version__, logs, settings
+from app import __version__, commands_jobs, logs, settings
 from app.domain.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
@@ -71,10 +72,19 @@ def _parser() -> argparse.ArgumentParser:
     tick = command("tick", _tick, "Run one batch without HTTP. Exit status 1 when it failed.")
     tick.add_argument("--budget", type=_between(1, 300), metavar="S", help="seconds, 1 to 300")
     tick.add_argument("--max-jobs", type=_between(1, 1000), metavar="N", help="jobs of your own types, 1 to 1000")
+    work = command("work", _work, "Tick on its own schedule and run jobs as they come, until told to stop.")
+    work.add_argument(
+        "--every",
+        type=_seconds(1, 86400),
+        metavar="S",
+        help="seconds from tick to tick; default: as expected in [tick]",
+    )
+    work.add_argument("--poll", type=_seconds(0.1, 60), default=2.0, metavar="S", help="seconds, default 2")
     migrate = command("migrate", _migrate, "Bring the database's schema up to this release.")
     send_test = command("send-test", _send_test, "Send one real message now, and tell what the provider said.")
     send_test.add_argument("recipient", metavar="RECIPIENT", help="a name in [recipients.*]")
     check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
+    commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     for printing in (tick, migrate, check):
         printing.add_argument("--json", action="store_true", help="print data as JSON")
     return parser
@@ -89,26 +99,44 @@ def _between(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
+def _seconds(least: float, most: float) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = math.nan
+        if not least <= seconds <= most:
+            raise argparse.ArgumentTypeError(f"must be a number of seconds from {least:g} to {most:g}")
+        return seconds
+
+    return number
+
+
 def _serve(_: argparse.Namespace) -> int:
     with _configured(need={"CRON_SECRET"}) as configured:
         from app import main as service_main  # noqa: PLC0415
         from app.server import Server, bind  # noqa: PLC0415
 
         service = service_main.build(configured)
-        listening = bind(configured.environment.host, configured.environment.port)
+        host, port = configured.environment.host, configured.environment.port
+        listening = bind(host, port)
+        service_main.tell_start(service, f"http://{f'[{host}]' if ':' in host else host}:{port}")
         Server(service_main.create_app(service), service.stopping).run(sockets=[listening])
     return 0
 
 
 def _dev(_: argparse.Namespace) -> int:
-    from app.dev import session  # noqa: PLC0415
+    try:
+        from app.dev import session  # noqa: PLC0415
 
-    asyncio.run(session.run())
+        asyncio.run(session.run())
+    except KeyboardInterrupt:  # before the session listens, or after
+        print("wakebell: stopping")
     return 0
 
 
 def _tick(args: argparse.Namespace) -> int:
-    with _configured(quiet_stdout=args.json) as configured:
+    with _configured(quiet_stdout=True) as configured:
         from app import main as service_main  # noqa: PLC0415
 
         service = service_main.build(configured)
@@ -128,6 +156,17 @@ async def _rung(service: Service, args: argparse.Namespace) -> dict[str, Any]:
         max_jobs=args.max_jobs or bounds.max_jobs,
         trigger="cli",
     )
+
+
+def _work(args: argparse.Namespace) -> int:
+    with _configured() as configured:
+        from app import main as service_main  # noqa: PLC0415
+        from app import work  # noqa: PLC0415
+
+        service = service_main.build(configured)
+        every = timedelta(seconds=args.every) if args.every else configured.tick.expected_every
+        asyncio.run(work.run(service, every=every, poll=timedelta(seconds=args.poll)))
+    return 0
 
 
 def _told(summary: Mapping[str, Any]) -> str:
@@ -169,19 +208,23 @@ def _send_test(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from app import check  # noqa: PLC0415
 
+    environ: Mapping[str, str] = settings.from_process()
+    # Where there is no configuration this may be any folder, and no database is made in it.
+    usable = settings.load_database(environ).url is not None or check.loads(environ)
     with ExitStack() as stack:
         missing: list[str] = []
         try:
-            environ = stack.enter_context(_database())
+            environ = stack.enter_context(_database()) if usable else environ
         except ConfigError:
             raise
         except ServiceError as error:  # no database at all is one problem among others
-            environ, missing = settings.from_process(), [str(error)]
-        found = asyncio.run(check.run(environ, missing))
+            missing = [str(error)]
+        found = asyncio.run(check.run(environ, missing, database=usable))
     if args.json:
         print(json.dumps({"problems": found.problems, "found": found.lines}))
     else:
-        print("\n".join(found.lines))
+        for line in found.lines:
+            print(line)
         for problem in found.problems:
             print(problem, file=sys.stderr)
     return 1 if found.problems else 0
@@ -190,8 +233,11 @@ def _check(args: argparse.Namespace) -> int:
 @contextmanager
 def _configured(*, need: set[str] | None = None, quiet_stdout: bool = False) -> Iterator[Settings]:
     """The whole configuration, and logs as it wants them; on stderr where stdout is to hold data alone."""
-    with _database() as environ:
-        configured = settings.load(environ, need=need or set())
+    environ = settings.from_process()
+    configured = settings.load(environ, need=need or set())  # first: no database is made where it cannot be read
+    with _database() as complete:
+        if complete != environ:
+            configured = settings.load(complete, need=need or set())
         _log_as_wanted(configured, sys.stderr if quiet_stdout else sys.stdout)
         yield configured
 
@@ -201,19 +247,29 @@ def _log_as_wanted(configured: Settings, stream: TextIO) -> None:
 
 
 @contextmanager
+def _database_alone() -> Iterator[Mapping[str, str]]:
+    """`_database`, for commands that read no configuration; where there is none, no database is made."""
+    environ = settings.from_process()
+    if settings.load_database(environ).url is None:
+        settings.load(environ)
+    with _database() as complete:
+        yield complete
+
+
+@contextmanager
 def _database() -> Iterator[Mapping[str, str]]:
     """The environment with a DATABASE_URL in it: where none is set, the embedded PostgreSQL's, while it is needed."""
     environ = settings.from_process()
     if settings.load_database(environ).url is not None:
         yield environ
         return
-    from app.dev import postgres  # noqa: PLC0415
+    from app.dev import owner, postgres  # noqa: PLC0415
 
     server = postgres.start()
     try:
         yield {**environ, "DATABASE_URL": server.url}
     finally:
-        if server.started:
+        if server.started and not owner.present():
             server.stop()
 
 

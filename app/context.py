@@ -15,6 +15,7 @@ import httpx
 from app import __version__
 from app.domain.limits import GRACE, REPORTING
 from app.domain.tally import Tally
+from app.stores.jobs import finish_in, lock_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.domain.jobs import Job, Outcome
     from app.settings import Settings
     from app.stores import Stores
+    from app.stores.database import Connection
 
 
 class Handler(Protocol):
@@ -114,6 +116,14 @@ class Service:
             )
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a run is."""
+
+    settled: bool = False
+    """The handler's own transaction has finished the job."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What lives as long as a tick; a handler's also names its job."""
@@ -125,6 +135,36 @@ class Context:
     trigger: str
     tally: Tally = field(default_factory=Tally)
     job: Job | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    def of(self, job: Job) -> Context:
+        """The same for one run of a job."""
+        return Context(
+            service=self.service,
+            http=self.http,
+            deadline=self.deadline,
+            max_jobs=self.max_jobs,
+            trigger=self.trigger,
+            tally=self.tally,
+            job=job,
+        )
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A handler's own writes, committed together with the end of its job: they happen exactly once.
+
+        Use it once, for all that is to be written; what the handler returns after it does not count any more. An
+        exception inside rolls everything back, and is a failed attempt as any other.
+
+        Raises:
+            LeaseLost: another tick has the job; nothing is written.
+        """
+        job = self.current_job
+        async with self.stores.database.transaction() as db:
+            await lock_in(db, job)
+            yield db
+            await finish_in(db, job, "done")
+        self.progress.settled = True
 
     @property
     def settings(self) -> Settings:

@@ -47,7 +47,9 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        told = {**fields(record), **told}
+        told |= {
+            name: value for name, value in fields(record).items() if name not in told
+        }  # who, when, what come first
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         try:

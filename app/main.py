@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
 from app import handlers, stores
-from app.api import cron, errors, health, jobs, messages, sources
+from app.api import cron, errors, front, health, jobs, messages, sources
 from app.context import Service
 from app.domain.errors import ConfigError
 from app.stores.database import connect
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from app.handlers import Runnable
     from app.settings import Settings
     from app.stores.database import Database
+
+
+log = logging.getLogger(__name__)
 
 
 def build(settings: Settings) -> Service:
@@ -43,6 +47,18 @@ def build(settings: Settings) -> Service:
     return Service(settings=settings, stores=stores.over(database), handlers=users)
 
 
+def tell_start(service: Service, address: str) -> None:
+    """The one line that a start leaves in the log: what this process has read, and where it listens."""
+    settings = service.settings
+    read = {
+        "address": address,
+        "sources": len(settings.sources),
+        "channels": len(settings.channels),
+        "handlers": sorted(service.handlers),
+    }
+    log.info("serving", extra=read)
+
+
 def create_app(service: Service) -> FastAPI:
     """The doors of a service."""
 
@@ -54,6 +70,7 @@ def create_app(service: Service) -> FastAPI:
     app = FastAPI(title="Wakebell", openapi_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service
     errors.install(app)
+    app.include_router(front.router)
     app.include_router(health.router)
     app.include_router(cron.router)
     app.include_router(jobs.router)

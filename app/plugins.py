@@ -60,9 +60,8 @@ def load_folder(folder: Path) -> dict[str, ModuleType]:
         try:
             modules[path.stem] = _import_path(path)
         except Exception as error:  # noqa: BLE001 - a user's file may raise anything at all
-            problems.append(
-                f"{path}: cannot be imported: {type(error).__name__}: {error}; mend the file or move it away"
-            )
+            reason = f"{type(error).__name__}: {error}"
+            problems.append(f"{folder.name}/{path.name}: cannot be imported: {reason}; mend the file or move it away")
     if problems:
         raise ConfigError(problems)
     return modules

@@ -27,7 +27,7 @@ async def run(settings: Settings, name: str) -> str:
     """Send the recipient a test message past the queue; what happened, in one sentence.
 
     Raises:
-        ServiceError: it was not taken; the sentence says what to do.
+        ServiceError: it was not taken; the sentence begins with that, and ends with what to do.
     """
     recipient = settings.recipients.get(name)
     if recipient is None:
@@ -38,11 +38,12 @@ async def run(settings: Settings, name: str) -> str:
     try:
         return await _send(settings, recipient)
     except Unanswered as failure:
-        raise ServiceError(f"{failure}: it may have arrived all the same; look there before you try again") from failure
+        again = "it may have arrived all the same: look there before you try again"
+        raise ServiceError(f"not known whether it was sent: {failure}; {again}") from failure
     except TemporaryFailure as failure:
-        raise ServiceError(f"{failure}: it was not taken; {_again(failure)}") from failure
+        raise ServiceError(f"not sent: {failure}; {_again(failure)}") from failure
     except PermanentFailure as failure:
-        raise ServiceError(f"{failure}: it was not taken") from failure
+        raise ServiceError(f"not sent: {failure}") from failure
 
 
 def _again(failure: TemporaryFailure) -> str:

@@ -24,7 +24,7 @@ token = "a-token-of-line"
 
 [recipients.me]
 channel = "line"
-to = "U1"
+to = "U00000000000000000000000000000001"
 language = "th"
 
 [recipients.boss]
@@ -44,8 +44,8 @@ def service(database_url: str, tmp_path: Path) -> Service:
 async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(database_url)
     await connection.execute(
-        "INSERT INTO wakebell.jobs (type, status, last_error, finished_at) "
-        "VALUES ('mail', 'failed', 'no such user', now())"
+        "INSERT INTO wakebell.jobs (id, type, status, last_error, finished_at) OVERRIDING SYSTEM VALUE "
+        "VALUES (77, 'mail', 'failed', 'no such user', now())"
     )
     yield connection
     await connection.close()
@@ -66,8 +66,8 @@ async def test_everyone_named_is_told_in_their_language(service: Service, sql: a
         assert (ctx.tally["alerts.open"], ctx.tally["alerts.opened"], ctx.tally["alerts.resolved"]) == (1, 1, 0)
 
     assert await told(sql) == [
-        ("me", "line", "gigs: มีเรื่องที่ต้องตรวจสอบ\nงาน mail ล้มเหลว: no such user"),
-        ("boss", "inbox", "gigs: something needs a look\nJob mail failed: no such user"),
+        ("me", "line", "gigs: มีเรื่องที่ต้องตรวจสอบ\nงาน mail ล้มเหลว (หมายเลข 77): no such user"),
+        ("boss", "inbox", "gigs: something needs a look\nJob mail failed (job 77): no such user"),
     ]
 
 
@@ -81,7 +81,7 @@ async def test_what_is_over_is_told_to_them_too(service: Service, sql: asyncpg.C
         assert (ctx.tally["alerts.open"], ctx.tally["alerts.opened"], ctx.tally["alerts.resolved"]) == (0, 0, 1)
 
     assert [text for _, channel, text in await told(sql) if channel == "inbox"][1:] == [
-        "gigs: this is settled\nRecovered: Job mail failed"
+        "gigs: alert closed\nJobs of mail go well again; 1 failed one is kept: GET /api/jobs?type=mail&status=failed"
     ]
 
 
@@ -92,6 +92,17 @@ async def test_with_nothing_to_tell_there_is_nothing_to_send(service: Service, s
         assert await alerts.judge(ctx) is False
 
     assert len(await told(sql)) == 2
+
+
+async def test_jobs_that_nobody_handles_are_told_and_make_no_tick_partial(service: Service, sql: asyncpg.Connection):
+    await sql.execute("UPDATE wakebell.jobs SET judged_finish = finished_at")
+    await sql.execute("INSERT INTO wakebell.jobs (type, held) VALUES ('send_recipt', true), ('send_recipt', true)")
+
+    async with a_batch(service) as ctx:
+        assert await alerts.judge(ctx) is False
+
+        assert ctx.tally.errors == ["2 jobs of a type that nobody handles are parked: send_recipt"]
+        assert ctx.tally.status == "ok"
 
 
 def breaking(broken: set[str]) -> Any:

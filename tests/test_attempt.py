@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import logging
+import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,11 +13,12 @@ from typing import Any
 import asyncpg
 import pytest
 from pydantic import BaseModel, SecretStr
+from sqlalchemy import text
 
 from app import attempt
 from app.context import Context
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
-from app.domain.jobs import Discard, Done, Settled, Snooze
+from app.domain.jobs import Discard, Done, Finished, Settled, Snooze
 from app.handlers import Runnable
 from tests.fakes.batches import Handle, a_batch, a_service, claim, runnable
 
@@ -34,6 +37,8 @@ class Attempt:
     def __init__(self, ctx: Context, sql: asyncpg.Connection) -> None:
         self.ctx = ctx
         self.sql = sql
+        self.finished: Finished | None = None
+        """What the run left to be finished together with others."""
 
     async def of(
         self, handle: Handle, *, payload: dict[str, Any] | None = None, limit: float | None = None, **options: Any
@@ -46,7 +51,7 @@ class Attempt:
     async def again(self, made_up: Runnable, limit: float | None = None) -> dict[str, Any]:
         job = await claim(self.ctx, "greet")
         bound = made_up.timeout if limit is None else timedelta(seconds=limit)
-        await attempt.run(self.ctx, job, made_up, bound)
+        self.finished = await attempt.run(self.ctx, job, made_up, bound)
         return await self.row()
 
     async def row(self) -> dict[str, Any]:
@@ -86,10 +91,6 @@ async def hanging(payload: Any, ctx: Context) -> None:
 @pytest.mark.parametrize(
     ("outcome", "status", "counter", "kept"),
     [
-        (None, "done", "jobs.done", None),
-        (Done(), "done", "jobs.done", None),
-        (Done({"sent": 3}), "done", "jobs.done", '{"sent": 3}'),
-        (Done(object), "done", "jobs.done", "\"<class 'object'>\""),
         (Discard("it was deleted"), "cancelled", "jobs.done", None),
         (Snooze(MINUTE), "pending", "jobs.snoozed", None),
     ],
@@ -100,6 +101,24 @@ async def test_an_outcome_is_written(run: Attempt, outcome: Any, status: str, co
     assert (row["status"], row["result"]) == (status, kept)
     assert run.ctx.tally[counter] == 1
     assert run.ctx.tally.status == "ok"
+
+
+@pytest.mark.parametrize(("outcome", "result"), [(None, None), (Done(), None), (Done({"sent": 3}), {"sent": 3})])
+async def test_what_went_well_is_left_to_be_finished_with_others(run: Attempt, outcome: Any, result: Any):
+    row = await run.of(returning(outcome))
+
+    assert row["status"] == "running"
+    assert run.finished is not None
+    assert (run.finished.job.id, run.finished.result) == (row["id"], result)
+    assert run.ctx.tally["jobs.done"] == 0, "counted when it is committed"
+
+
+@pytest.mark.parametrize(("outcome", "kept"), [(None, None), (Done({"sent": 3}), '{"sent": 3}')])
+async def test_own_jobs_are_finished_at_once(run: Attempt, outcome: Any, kept: str | None):
+    row = await run.of(returning(outcome), own=True)
+
+    assert (row["status"], row["result"]) == ("done", kept)
+    assert run.finished is None
 
 
 async def test_a_snooze_costs_no_attempt(run: Attempt):
@@ -304,7 +323,7 @@ async def test_a_lost_lease_writes_nothing_and_is_no_failure(run: Attempt, caplo
     async def handle(payload: Any, ctx: Context) -> None:
         await run.sql.execute("UPDATE wakebell.jobs SET lease_token = 7")
 
-    row = await run.of(handle)
+    row = await run.of(handle, own=True)
 
     assert (row["status"], row["lease_token"]) == ("running", 7)
     assert run.ctx.tally["jobs.done"] == 0
@@ -334,4 +353,68 @@ async def test_a_database_that_is_lost_at_the_end_is_told(run: Attempt):
     ctx = dataclasses.replace(run.ctx, service=dataclasses.replace(run.ctx.service, stores=stores))
 
     with pytest.raises(DatabaseUnavailable):
-        await attempt.run(ctx, job, runnable("greet", returning(None)), MINUTE)
+        await attempt.run(ctx, job, runnable("greet", returning(Discard("gone"))), MINUTE)
+
+
+async def test_a_handler_that_blocks_runs_in_a_thread(run: Attempt):
+    def handle(payload: Any, ctx: Context) -> Done:
+        return Done(threading.current_thread() is threading.main_thread())
+
+    await run.of(handle, threaded=True)  # type: ignore[arg-type]
+
+    assert run.finished is not None
+    assert run.finished.result is False
+
+
+async def test_a_blocking_handler_that_ends_the_process_fails_alone(run: Attempt):
+    def handle(payload: Any, ctx: Context) -> None:
+        raise SystemExit(1)
+
+    row = await run.of(handle, threaded=True)  # type: ignore[arg-type]
+
+    assert (row["status"], row["last_error"]) == ("pending", "SystemExit: 1")
+
+
+async def test_a_bugs_traceback_is_kept_with_the_failed_try(run: Attempt):
+    row = await run.of(raising(ValueError("a bug")))
+
+    [failure] = json.loads(row["failures"])
+    assert (failure["attempt"], failure["error"]) == (1, "ValueError: a bug")
+    assert "test_attempt.py" in failure["traceback"]
+    assert failure["traceback"].endswith("ValueError: a bug")
+
+
+async def test_a_failure_on_purpose_needs_no_traceback(run: Attempt):
+    row = await run.of(raising(TemporaryFailure("the shop is down")))
+
+    [failure] = json.loads(row["failures"])
+    assert (failure["error"], failure["traceback"]) == ("the shop is down", None)
+
+
+async def test_what_fails_after_its_own_transaction_is_done_all_the_same(
+    run: Attempt, caplog: pytest.LogCaptureFixture
+):
+    async def handle(payload: Any, ctx: Context) -> None:
+        async with ctx.transaction():
+            pass
+        raise ValueError("too late")
+
+    row = await run.of(handle)
+
+    assert row["status"] == "done"
+    assert run.ctx.tally["jobs.done"] == 1
+    assert [record.getMessage() for record in caplog.records] == ["job failed after its transaction had finished it"]
+
+
+async def test_a_transaction_of_a_lost_lease_writes_nothing(run: Attempt):
+    await run.sql.execute("CREATE TABLE public.effects (job bigint)")
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        await run.sql.execute("UPDATE wakebell.jobs SET lease_token = 7")
+        async with ctx.transaction() as db:
+            await db.execute(text("INSERT INTO public.effects VALUES (1)"))
+
+    row = await run.of(handle)
+
+    assert row["status"] == "running"
+    assert await run.sql.fetchval("SELECT count(*) FROM public.effects") == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 
 from app import drain
 from app.context import Context, Service
@@ -344,18 +345,16 @@ class Losing:
         return lose
 
 
-@pytest.mark.parametrize("lost", ["claim", "finish"])
-async def test_a_database_that_is_lost_on_the_way_ends_the_drain(service: Service, sql: asyncpg.Connection, lost: str):
+async def test_a_database_that_is_lost_on_the_way_ends_the_drain(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", "hanging")
-    losing: Any = Losing(service.stores.jobs, lost)
+    losing: Any = Losing(service.stores.jobs, "turn")
     lost_service = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=losing))
 
     async with a_batch(lost_service) as ctx:
         with pytest.raises(DatabaseUnavailable):
             await drain.until_idle(ctx, these(runnable("greet", done), runnable("hanging", hanging)))
 
-    expected = {"pending": 2} if lost == "claim" else {"running": 2}
-    assert await statuses(sql) == expected, "what was running is due again when its lease ends"
+    assert await statuses(sql) == {"pending": 2}
     assert [task for task in asyncio.all_tasks() if task.get_name().startswith("job ")] == []
 
 
@@ -372,3 +371,113 @@ async def test_two_drains_at_once_share_the_jobs(service: Service, sql: asyncpg.
 
     assert len(ran) == len(set(ran)) == 40
     assert one.tally["jobs.done"] + other.tally["jobs.done"] == 40
+
+
+class LosingTheFirst(Losing):
+    """Jobs whose database is lost once something is to be finished."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(self._jobs, name)
+        if name != self._lost:
+            return found
+
+        async def lose(*given: Any, **more: Any) -> Any:
+            if more["done"]:
+                raise DatabaseUnavailable("gone")
+            return await found(*given, **more)
+
+        return lose
+
+
+async def test_what_could_not_be_finished_is_due_again_when_its_lease_ends(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet")
+    losing: Any = LosingTheFirst(service.stores.jobs, "turn")
+    lost_service = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=losing))
+
+    async with a_batch(lost_service) as ctx:
+        with pytest.raises(DatabaseUnavailable):
+            await drain.until_idle(ctx, these(runnable("greet", done)))
+
+    assert await statuses(sql) == {"running": 1}
+    assert ctx.tally["jobs.done"] == 0
+
+
+async def test_results_are_kept_and_a_lost_lease_among_them_is_told(
+    service: Service, sql: asyncpg.Connection, caplog: pytest.LogCaptureFixture
+):
+    await add(service, "greet", count=3)
+
+    async def handle(payload: Any, ctx: Context) -> Done:
+        if ctx.current_job.id == 2:
+            await sql.execute("UPDATE wakebell.jobs SET lease_token = 7 WHERE id = 2")
+        return Done({"id": ctx.current_job.id})
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    rows = await sql.fetch("SELECT id, status, result FROM wakebell.jobs ORDER BY id")
+    assert [tuple(row) for row in rows] == [(1, "done", '{"id": 1}'), (2, "running", None), (3, "done", '{"id": 3}')]
+    assert ctx.tally["jobs.done"] == 2
+    assert [record.getMessage() for record in caplog.records] == ["job lease lost"]
+
+
+async def test_many_quick_jobs_are_finished_by_few_calls(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=300)
+    counting = Counting(service.stores.jobs)
+    counted: Any = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=counting))
+
+    async with a_batch(counted) as ctx:
+        await drain.until_idle(dataclasses.replace(ctx, max_jobs=300), these(runnable("greet", done)))
+
+    assert await statuses(sql) == {"done": 300}
+    assert ctx.tally["jobs.done"] == ctx.tally["jobs.claimed"] == 300
+    assert counting.turns <= 30, "each turn finishes what has ended while the one before it was under way"
+
+
+class Counting:
+    """Jobs that count their turns."""
+
+    def __init__(self, jobs: Any) -> None:
+        self._jobs = jobs
+        self.turns = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.turns += name == "turn"
+        return getattr(self._jobs, name)
+
+
+async def test_jobs_at_hand_go_back_when_the_process_is_told_to_stop(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=100)
+    seen = 0
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 15:  # by now there are more at hand than run
+            ctx.service.stopping.request()
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    found = await statuses(sql)
+    assert set(found) == {"done", "pending"}
+    assert found["done"] == ctx.tally["jobs.done"] < 100
+    assert await sql.fetchval("SELECT max(attempts) FROM wakebell.jobs WHERE status = 'pending'") == 0
+
+
+async def test_a_handlers_own_transaction_commits_with_the_end_of_its_job(service: Service, sql: asyncpg.Connection):
+    await sql.execute("CREATE TABLE public.effects (job bigint)")
+    await add(service, "greet", count=20)
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        async with ctx.transaction() as db:
+            await db.execute(text("INSERT INTO public.effects VALUES (:job)"), {"job": ctx.current_job.id})
+            if ctx.current_job.id % 5 == 0 and ctx.current_job.attempt == 1:
+                raise TemporaryFailure("after the write")
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert await statuses(sql) == {"done": 16, "pending": 4}
+    assert await sql.fetchval("SELECT count(*) FROM public.effects") == 16
+    assert (ctx.tally["jobs.done"], ctx.tally["jobs.retrying"]) == (16, 4)

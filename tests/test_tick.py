@@ -104,7 +104,10 @@ async def test_jobs_are_run_and_counted(service: Service, sql: asyncpg.Connectio
 
     assert summary["jobs"] == {"claimed": 3, "done": 2, "retrying": 1, "snoozed": 0, "failed": 0, "remaining": 0}
     assert summary["status"] == "partial"
-    assert summary["errors"] == ["job type fail failed"]
+    assert summary["errors"] == [
+        "job type fail failed",
+        "1 job of a type that nobody handles is parked: unknown",
+    ]
     held = await sql.fetchrow("SELECT attempts, status FROM wakebell.jobs WHERE type = 'unknown'")
     assert tuple(held) == (0, "pending"), "no attempt is spent on a type that nobody knows"
 

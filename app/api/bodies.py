@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from starlette.requests import ClientDisconnect
 
 from app.api.errors import Problem
+from app.asked import Refused, storable
 from app.stores.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from fastapi import Request
-    from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
+
+__all__ = ["json_object", "refused", "storable"]
 
 MOST_BYTES = 512 * 1024
 """Of a whole body, unless its door says otherwise."""
@@ -24,11 +23,6 @@ MAYBE_JSON = frozenset(
     {"", "text/json", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded"},
 )
 """What programs send with JSON when nobody told them to name it; the last is what curl names."""
-
-HIDDEN_LENGTH = 8
-"""Characters. Texts as long as this are struck out of what a validator says, whether or not they are secrets."""
-
-MOST_ERRORS = 5
 
 
 async def json_object(request: Request, *, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
@@ -50,39 +44,11 @@ async def json_object(request: Request, *, most_bytes: int = MOST_BYTES) -> dict
     return parsed
 
 
-def refusal(error: ValidationError, *, within: str = "", hidden: Any = None) -> Problem:
-    """422 that names each field without its value.
-
-    Args:
-        error: what the model said.
-        within: the field that was validated, when it was not the whole body.
-        hidden: what a validator of somebody else's may have quoted: its texts are struck out.
-    """
-    texts = sorted(set(_texts(hidden)), key=len, reverse=True)
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [_line(e, within, texts) for e in found[:MOST_ERRORS]]
-    if len(found) > MOST_ERRORS:
-        lines.append(f"and {len(found) - MOST_ERRORS} more")
-    return Problem(422, "Unprocessable Content", clean("; ".join(lines)))
-
-
-def _line(error: ErrorDetails, within: str, hidden: Iterable[str]) -> str:
-    field = ".".join([*([within] if within else []), *map(str, error["loc"])]) or "the body"
-    if error["type"] == "extra_forbidden":
-        return f"{field}: there is no such field; remove it"
-    said = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    for text in hidden:
-        said = said.replace(text, "…")
-    return f"{field}: {said}"
-
-
-def storable(words: str) -> str:
-    """A text as it is, when PostgreSQL can hold it; a ValueError else."""
-    if "\x00" in words:
-        raise ValueError("holds a NUL character, which PostgreSQL cannot store")
-    if any("\ud800" <= letter <= "\udfff" for letter in words):
-        raise ValueError("holds half of a surrogate pair, which is no character")
-    return words
+def refused(refusal: Refused) -> Problem:
+    """422 with what is wrong with the body; 413 for what is too long in it."""
+    if refusal.too_long:
+        return Problem(413, "Content Too Large", str(refusal))
+    return Problem(422, "Unprocessable Content", str(refusal))
 
 
 def _refuse_other_kinds(request: Request) -> None:
@@ -121,15 +87,3 @@ def _place(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f": {error.msg} at line {error.lineno}, column {error.colno}"
     return ""
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str() if len(value) >= HIDDEN_LENGTH:
-            yield value
-        case dict():
-            for inner in value.values():
-                yield from _texts(inner)
-        case list():
-            for inner in value:
-                yield from _texts(inner)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import fields
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.errors import Problem
+from app.domain.shown import instant, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.stores.listings import Page
+
+__all__ = ["MOST_ID", "PageQuery", "answer", "instant", "told"]
 
 MOST_ID = 2**63 - 1
 
@@ -36,22 +39,10 @@ class PageQuery(BaseModel):
         return None if self.cursor is None else _id(self.cursor, listing)
 
 
-def answer(listing: str, page: Page[Any]) -> JSONResponse:
+def answer(listing: str, page: Page[Any], show: Callable[[Any], dict[str, Any]] = told) -> JSONResponse:
     """`{<listing>: [...], "next_cursor": ...}`; the cursor is null on the last page. Rows have an `id`."""
     following = _cursor(listing, page.rows[-1].id) if page.more else None
-    return JSONResponse({listing: [told(row) for row in page.rows], "next_cursor": following})
-
-
-def told(row: Any) -> dict[str, Any]:
-    """A stored row as JSON has it: its fields, instants in UTC with `Z`."""
-    values = ((field.name, getattr(row, field.name)) for field in fields(row))
-    return {name: instant(value) if isinstance(value, datetime) else value for name, value in values}
-
-
-def instant(at: datetime) -> str:
-    """ISO 8601 with `Z`, as exact as it is stored."""
-    utc = at if at.tzinfo is None else at.astimezone(UTC)  # the driver's infinity, the first or last instant, has none
-    return utc.replace(tzinfo=None).isoformat() + "Z"
+    return JSONResponse({listing: [show(row) for row in page.rows], "next_cursor": following})
 
 
 def _cursor(listing: str, last: int) -> str:

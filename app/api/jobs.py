@@ -1,65 +1,31 @@
-"""The door through which programs put in jobs and look at them."""
+"""The door through which programs put in jobs and look at them; what they do with them is in `jobs_changes.py`."""
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from app import plugins
+from app import asked, upkeep
+from app.api import jobs_changes
 from app.api.auth import api_token
-from app.api.bodies import json_object, refusal, storable
-from app.api.cursors import MOST_ID, PageQuery, answer, told
+from app.api.bodies import json_object, refused
+from app.api.cursors import PageQuery, answer
 from app.api.deps import HeldStores, the_service
 from app.api.errors import Problem
+from app.api.jobs_changes import job_answer
+from app.asked import Refused, Text
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
-from app.domain.jobs import OWN_PREFIX
-from app.stores.payloads import payload_text
-from app.stores.text import clean
+from app.domain.jobs import OWN_PREFIX, NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from app.stores.jobs import Enqueued
-
 router = APIRouter(prefix="/api/jobs", dependencies=[Depends(api_token)])
 
-PAYLOAD_BYTES = 256 * 1024
-MOST_TYPES_NAMED = 50
-EXAMPLE = "2026-11-30T09:00:00Z"
-
-Text = Annotated[str, AfterValidator(storable)]
-
-
-def _instant(value: Any) -> datetime:
-    """An instant as ISO 8601 has it, its zone said: what a program leaves out would be guessed."""
-    try:
-        at = datetime.fromisoformat(value)
-        at = at if at.tzinfo is None else at.astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"must be an instant in ISO 8601, such as {EXAMPLE}") from None
-    if at.tzinfo is None:
-        raise ValueError(f"has no time zone; write {EXAMPLE}, or an offset such as +07:00 in place of the Z")
-    return at
-
-
-class Asked(BaseModel):
-    """The body of a new job. A key that is null counts as left out."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    type: Text
-    payload: dict  # type: ignore[type-arg] # with types for its keys, an error could name one that cannot be told
-    run_after: Annotated[datetime, BeforeValidator(_instant)] | None = None
-    queue: Text = "default"
-    priority: Annotated[int, Field(ge=0, le=100)] = 0
-    unique_key: Text | None = None
-    serial_key: Text | None = None
-    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 4
+MOST_BATCH = 1000
+MOST_BATCH_BYTES = 4 * 1024 * 1024
 
 
 class JobsQuery(PageQuery):
@@ -71,32 +37,65 @@ class JobsQuery(PageQuery):
     own: bool = False
 
 
-async def asked_job(request: Request, service: Annotated[Service, Depends(the_service)]) -> Asked:
-    """What the body asks for, checked as far as that goes without the database."""
+async def asked_job(request: Request, service: Annotated[Service, Depends(the_service)]) -> tuple[NewJob, bool]:
+    """What the body asks for, checked as far as that goes without the database, and whether it is to replace."""
     body = await json_object(request)
+    if body.get("unique_key") is None:
+        body["unique_key"] = _idempotency_key(request)
     try:
-        asked = Asked.model_validate({name: value for name, value in body.items() if value is not None})
-    except ValidationError as error:
-        raise refusal(error) from None
-    return checked(asked, service.handlers)
+        return asked.read_one(body, service.handlers)
+    except Refused as refusal:
+        raise refused(refusal) from None
+
+
+async def asked_batch(request: Request, service: Annotated[Service, Depends(the_service)]) -> list[NewJob]:
+    """The jobs that the body asks for, checked as far as that goes without the database."""
+    if "idempotency-key" in request.headers:
+        detail = "Idempotency-Key: a batch takes none; give its jobs a unique_key each"
+        raise Problem(422, "Unprocessable Content", detail)
+    body = await json_object(request, most_bytes=MOST_BATCH_BYTES)
+    try:
+        return [
+            asked.read(given, service.handlers, within=f"jobs.{place}") for place, given in enumerate(_listed(body))
+        ]
+    except Refused as refusal:
+        raise refused(refusal) from None
 
 
 @router.post("")
-async def add_job(asked: Annotated[Asked, Depends(asked_job)], stores: HeldStores) -> JSONResponse:
+async def add_job(asking: Annotated[tuple[NewJob, bool], Depends(asked_job)], stores: HeldStores) -> JSONResponse:
     """Put in a job: 201 with it, or 200 with the one of its type and `unique_key` that has not ended yet.
 
+    With `replace` that one, while it is pending, gets this payload, and this `run_after` where one is given;
+    `replaced` in the answer tells whether it has. The header `Idempotency-Key` is a `unique_key` by another name.
+
     Refused before anything is stored: a type that this process has no handler for, a payload that does not fit its
-    handler's `Payload`, the service's own types and queues.
+    handler's `Payload`, the service's own types and queues; in `then` as well.
+    """
+    job, replace = asking
+    try:
+        added = await asked.put_in(stores.jobs, job, replace=replace)
+    except Refused as refusal:
+        raise refused(refusal) from None
+    stored = await stores.jobs.get(added.id)
+    if stored is None:
+        raise Problem(409, "Conflict", f"job {added.id} was put in and has been deleted since")
+    more: Mapping[str, Any] = {"replaced": added.replaced} if replace else {}
+    headers = {"Location": f"{router.prefix}/{stored.id}"}
+    return JSONResponse({**upkeep.shown(stored), **more}, 201 if added.created else 200, headers)
+
+
+@router.post("/batch")
+async def add_jobs(new: Annotated[list[NewJob], Depends(asked_batch)], stores: HeldStores) -> JSONResponse:
+    """Put in up to 1,000 jobs, all or none: 201 with the id of each in their order.
+
+    `created` is false where one of its type and `unique_key` was there already.
     """
     try:
-        added: Enqueued = await stores.jobs.enqueue(**dict(asked))
-    except ValueError as error:
-        raise _refused_by_database(str(error)) from None
-    job = await stores.jobs.get(added.id)
-    if job is None:
-        raise Problem(409, "Conflict", f"job {added.id} was put in and has been deleted since")
-    headers = {"Location": f"{router.prefix}/{job.id}"}
-    return JSONResponse(told(job), 201 if added.created else 200, headers)
+        added = await asked.put_in_all(stores.jobs, new)
+    except Refused as refusal:
+        raise refused(refusal) from None
+    return JSONResponse([{"id": one.id, "created": one.created} for one in added], 201)
 
 
 @router.get("")
@@ -110,7 +109,7 @@ async def list_jobs(
     `own=true` asks for it too. A page of long payloads ends before its `limit`; `next_cursor` alone tells whether more
     follow.
     """
-    own = query.own or (query.queue or "").startswith(OWN_PREFIX) or query.type in _own_types()
+    own = query.own or (query.queue or "").startswith(OWN_PREFIX) or query.type in asked.own_types()
     page = await stores.listings.list_jobs(
         limit=query.limit,
         before=query.before("jobs"),
@@ -119,64 +118,34 @@ async def list_jobs(
         queue=query.queue,
         own=own,
     )
-    return answer("jobs", page)
+    return answer("jobs", page, upkeep.shown)
 
 
 @router.get("/{job_id}")
 async def get_job(job_id: int, stores: HeldStores) -> JSONResponse:
-    """One job as it stands, own ones too."""
-    job = await stores.jobs.get(job_id) if 0 < job_id <= MOST_ID else None
-    if job is None:
-        raise Problem(404, "Not Found", "there is no such job; one that ended is deleted after [retention] jobs_days")
-    return JSONResponse(told(job))
+    """One job as it stands, own ones too, with its failures and what follows on it."""
+    return await job_answer(upkeep.get(stores.jobs, job_id))
 
 
-def checked(asked: Asked, handlers: Mapping[str, Any]) -> Asked:
-    """The same, when this service takes it.
-
-    Raises:
-        Problem: 422 that names the field, 413 for a payload that is too long.
-    """
-    if asked.type not in handlers:
-        raise _refused(_no_type(asked.type, handlers))
-    if asked.queue.startswith(OWN_PREFIX):
-        raise _refused(f'queue: names that begin with "{OWN_PREFIX}" are the service\'s own; choose another')
-    try:
-        payload_text(asked.payload)
-    except ValueError as error:
-        raise _refused(str(error)) from None
-    if len(json.dumps(asked.payload, ensure_ascii=False).encode()) > PAYLOAD_BYTES:
-        raise _too_long()
-    try:
-        handlers[asked.type].module.Payload.model_validate(asked.payload)
-    except ValidationError as error:
-        raise refusal(error, within="payload", hidden=asked.payload) from None
-    return asked
+def _idempotency_key(request: Request) -> str | None:
+    """What the header says, without the quotation marks that its draft standard has around it."""
+    given = request.headers.getlist("idempotency-key")
+    if not given:
+        return None
+    key = given[0][1:-1] if given[0][:1] == given[0][-1:] == '"' else given[0]
+    if len(given) > 1 or not key or not key.isascii() or not key.isprintable():
+        raise Problem(422, "Unprocessable Content", "Idempotency-Key: must be one text of visible ASCII characters")
+    return key
 
 
-def _no_type(name: str, handlers: Mapping[str, Any]) -> str:
-    shown = clean(name, limit=100)
-    if name in _own_types():
-        return f'type: "{shown}" is one of the service\'s own, which it queues itself'
-    if not handlers:
-        return f'type: there is no handler "{shown}", nor any other; add {shown}.py to the folder of handlers'
-    names = sorted(handlers)
-    more = f" and {len(names) - MOST_TYPES_NAMED} more" if len(names) > MOST_TYPES_NAMED else ""
-    return f'type: there is no handler "{shown}"; the types are: {", ".join(names[:MOST_TYPES_NAMED])}{more}'
+def _listed(body: Mapping[str, Any]) -> list[Any]:
+    others = sorted(name for name in body if name != "jobs")
+    jobs = body.get("jobs")
+    if others:
+        raise Refused(f"{ascii(others[0])[1:-1]}: there is no such field; remove it")
+    if not isinstance(jobs, list) or not 1 <= len(jobs) <= MOST_BATCH:
+        raise Refused(f"jobs: must be a list of 1 to {MOST_BATCH} jobs")
+    return jobs
 
 
-def _own_types() -> list[str]:
-    return plugins.kinds("app.handlers")
-
-
-def _refused_by_database(told: str) -> Problem:
-    return _too_long() if told.startswith("payload must be at most") else _refused(told)
-
-
-def _refused(detail: str) -> Problem:
-    return Problem(422, "Unprocessable Content", detail)
-
-
-def _too_long() -> Problem:
-    detail = "payload: must be at most 256 KiB; keep the rest elsewhere and pass its id"
-    return Problem(413, "Content Too Large", detail)
+router.include_router(jobs_changes.router)

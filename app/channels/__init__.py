@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     import httpx
@@ -24,6 +25,10 @@ class Channel(Protocol):
 
     ADDRESSED: bool
     """Optional, True when absent: whether a recipient on this channel must say `to`."""
+
+    check_address: Callable[[str], str | None]
+    """Optional: why a recipient's `to` cannot be right, as it is said behind it ("is no ...; write ..."); None: it may
+    be. Settings ask before anything starts, unless the channel has a `base_url` of its own."""
 
     def compose(self, digest: Digest, options: Any) -> list[Body]:
         """As few bodies as the channel's limits allow. Runs once, and what it returns is frozen."""

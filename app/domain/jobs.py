@@ -12,7 +12,7 @@ There is no "retrying" or "scheduled" status to keep in step with that column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,39 @@ class Job:
         return self.attempt - self.crashes >= self.max_attempts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to be put in."""
+
+    type: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    queue: str = "default"
+    priority: int = 0
+
+    run_after: datetime | None = None
+    """None: at once, or after `delay`."""
+
+    delay: timedelta | None = None
+    """By the database's clock, from when it is put in; not together with `run_after`."""
+
+    unique_key: str | None = None
+    serial_key: str | None = None
+    max_attempts: int = 4
+
+    then: tuple[NewJob, ...] = ()
+    """Put in when this one is done, in the same transaction; one whose unique key is taken then is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedTry:
+    """One run of a job that failed, or that its process did not live to finish."""
+
+    attempt: int
+    at: datetime
+    error: str | None
+    traceback: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """The work is done; `result` (JSON-able) is kept with the job."""
@@ -92,6 +125,17 @@ class Settled:
 
 
 Outcome = Done | Snooze | Discard | Settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A run that went well and is not written down yet: several are finished at once."""
+
+    job: Job
+    result: Any = None
+
+    seconds: float = 0.0
+    """How long it took."""
 
 
 def retry_delay(attempt: int, *, jitter: float) -> timedelta:

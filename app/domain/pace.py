@@ -28,16 +28,16 @@ def advice(every_by_source: Mapping[str, timedelta], *, expected_every: timedelt
     if enough is None:
         return "schedule: no source asks for any; ring as often as jobs and retries are to be looked after"
     fastest = min(every_by_source, key=lambda name: every_by_source[name])
+    wanted = told(every_by_source[fastest])
     if every_by_source[fastest] < LEAST:
-        often = f"{fastest} asks for one every {told(every_by_source[fastest])} and is read as often as somebody rings"
-        words = f"schedule: a ring every {told(LEAST)} is the most that schedulers keep to ({often})"
+        words = f"{fastest} wants to be read every {wanted}; no scheduler rings that often, so ring every {told(LEAST)}"
     else:
-        words = f"schedule: a ring every {told(enough)} is enough ({fastest} is the source that is read most often)"
+        words = f"ring every {told(enough)}, as often as {fastest} wants to be read; no source wants it more often"
     if expected_every < enough:
-        return f"{words}; expected_every_minutes says {told(expected_every)}, and each ring more wakes the host"
-    if expected_every > enough:
-        return f"{words}; with one every {told(expected_every)}, as expected_every_minutes says, it is read late"
-    return words
+        words += f"; expected_every_minutes says {told(expected_every)}, and every further ring only costs"
+    elif expected_every > enough:
+        words += f"; with a ring every {told(expected_every)}, as expected_every_minutes says, it is read late"
+    return f"schedule: {words}"
 
 
 def told(interval: timedelta) -> str:

@@ -31,6 +31,7 @@ class Tally:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._errors: dict[str, None] = {}
+        self._notes: dict[str, None] = {}
 
     def add(self, name: str, count: int = 1) -> None:
         """Count `count` more of `name`."""
@@ -43,6 +44,10 @@ class Tally:
         """
         self._errors[words] = None
 
+    def note(self, words: str) -> None:
+        """Note, once, what needs a person though nothing in this batch failed. The same names only."""
+        self._notes[words] = None
+
     def __getitem__(self, name: str) -> int:
         return self._counts[name]
 
@@ -53,8 +58,8 @@ class Tally:
 
     @property
     def errors(self) -> list[str]:
-        """What failed, at most 20 lines."""
-        told = list(self._errors)
+        """What failed, then what was noted; at most 20 lines."""
+        told = [*self._errors, *self._notes]
         if len(told) > MOST_ERRORS:
             told = [*told[: MOST_ERRORS - 1], f"and {len(told) - MOST_ERRORS + 1} more"]
         return told

@@ -17,10 +17,18 @@ class Words:
     alert: str
     all_clear: str
     job_failed: str
+    jobs_failed: str
+    jobs_well: str
+    jobs_gone: str
+    one_kept: str
+    many_kept: str
     source_failing: str
+    source_well: str
+    source_gone: str
     message_failed: str
-    recovered: str
-    closed: str
+    messages_failed: str
+    recipient_well: str
+    recipient_gone: str
     and_more: str
 
 
@@ -32,12 +40,20 @@ WORDS_BY_LANGUAGE = {
         test="This is a test message from {service}. Notifications will arrive here.",
         watching="Now watching {source}. Items known already: {count}. Only new ones will be told.",
         alert="{service}: something needs a look",
-        all_clear="{service}: this is settled",
-        job_failed="Job {subject} failed",
-        source_failing="Source {subject} failed {failures} times in a row",
+        all_clear="{service}: alert closed",
+        job_failed="Job {subject} failed (job {last})",
+        jobs_failed="{count} jobs of {subject} failed, the last is {last}",
+        jobs_well="Jobs of {subject} go well again",
+        jobs_gone="No failed jobs of {subject} are left",
+        one_kept="1 failed one is kept",
+        many_kept="{count} failed ones are kept",
+        source_failing="Source {subject} failed {count} times in a row",
+        source_well="Source {subject} answers again",
+        source_gone="Source {subject} is configured no more",
         message_failed="A message to {subject} could not be delivered",
-        recovered="Recovered: {what}",
-        closed="Closed: {what}",
+        messages_failed="{count} messages to {subject} could not be delivered",
+        recipient_well="Messages to {subject} arrive again",
+        recipient_gone="Recipient {subject} is configured no more",
         and_more="and {count} more",
     ),
     "th": Words(
@@ -47,12 +63,20 @@ WORDS_BY_LANGUAGE = {
         test="นี่คือข้อความทดสอบจาก {service} การแจ้งเตือนจะส่งมาที่นี่",
         watching="เริ่มติดตาม {source} แล้ว มีรายการเดิม {count} รายการ จะแจ้งเฉพาะรายการใหม่",
         alert="{service}: มีเรื่องที่ต้องตรวจสอบ",
-        all_clear="{service}: เรื่องนี้เรียบร้อยแล้ว",
-        job_failed="งาน {subject} ล้มเหลว",
-        source_failing="แหล่งข้อมูล {subject} ล้มเหลวติดต่อกัน {failures} ครั้ง",
+        all_clear="{service}: ปิดการแจ้งเตือนแล้ว",
+        job_failed="งาน {subject} ล้มเหลว (หมายเลข {last})",
+        jobs_failed="งาน {subject} ล้มเหลว {count} งาน ล่าสุดคือหมายเลข {last}",
+        jobs_well="งาน {subject} กลับมาทำงานตามปกติแล้ว",
+        jobs_gone="ไม่มีงาน {subject} ที่ล้มเหลวเหลืออยู่แล้ว",
+        one_kept="งานที่ล้มเหลว 1 งานยังเก็บไว้",
+        many_kept="งานที่ล้มเหลว {count} งานยังเก็บไว้",
+        source_failing="แหล่งข้อมูล {subject} ล้มเหลวติดต่อกัน {count} ครั้ง",
+        source_well="แหล่งข้อมูล {subject} ตอบกลับตามปกติแล้ว",
+        source_gone="ไม่มีแหล่งข้อมูล {subject} ในการตั้งค่าแล้ว",
         message_failed="ส่งข้อความถึง {subject} ไม่สำเร็จ",
-        recovered="กลับมาทำงานปกติแล้ว: {what}",
-        closed="ปิดเรื่องแล้ว: {what}",
+        messages_failed="ส่งข้อความถึง {subject} ไม่สำเร็จ {count} ข้อความ",
+        recipient_well="ข้อความถึง {subject} ส่งได้ตามปกติแล้ว",
+        recipient_gone="ไม่มีผู้รับ {subject} ในการตั้งค่าแล้ว",
         and_more="และอีก {count} รายการ",
     ),
     "vi": Words(
@@ -62,12 +86,20 @@ WORDS_BY_LANGUAGE = {
         test="Đây là tin nhắn thử từ {service}. Thông báo sẽ được gửi đến đây.",
         watching="Đã bắt đầu theo dõi {source}. Số mục đã có: {count}. Chỉ các mục mới sẽ được thông báo.",
         alert="{service}: có việc cần kiểm tra",
-        all_clear="{service}: đã ổn",
-        job_failed="Công việc {subject} bị lỗi",
-        source_failing="Nguồn {subject} lỗi {failures} lần liên tiếp",
+        all_clear="{service}: đã đóng cảnh báo",
+        job_failed="Công việc {subject} bị lỗi (số {last})",
+        jobs_failed="{count} công việc {subject} bị lỗi, mới nhất là số {last}",
+        jobs_well="Công việc {subject} đã chạy tốt trở lại",
+        jobs_gone="Không còn công việc {subject} nào bị lỗi",
+        one_kept="1 công việc bị lỗi vẫn được giữ lại",
+        many_kept="{count} công việc bị lỗi vẫn được giữ lại",
+        source_failing="Nguồn {subject} lỗi {count} lần liên tiếp",
+        source_well="Nguồn {subject} đã trả lời trở lại",
+        source_gone="Nguồn {subject} không còn trong cấu hình",
         message_failed="Không gửi được tin nhắn đến {subject}",
-        recovered="Đã hoạt động trở lại: {what}",
-        closed="Đã đóng: {what}",
+        messages_failed="Không gửi được {count} tin nhắn đến {subject}",
+        recipient_well="Tin nhắn đến {subject} đã gửi được trở lại",
+        recipient_gone="Người nhận {subject} không còn trong cấu hình",
         and_more="và {count} mục khác",
     ),
     "my": Words(
@@ -77,12 +109,20 @@ WORDS_BY_LANGUAGE = {
         test="{service} မှ စမ်းသပ်စာ ဖြစ်ပါသည်။ အသိပေးချက်များကို ဤနေရာသို့ ပို့ပါမည်။",
         watching="{source} ကို စတင်စောင့်ကြည့်ပါပြီ။ ရှိပြီးသား {count} ခု ဖြစ်ပါသည်။ အသစ်များကိုသာ အသိပေးပါမည်။",
         alert="{service}: စစ်ဆေးရန် လိုအပ်ပါသည်",
-        all_clear="{service}: ပြေလည်သွားပါပြီ",
-        job_failed="အလုပ် {subject} မအောင်မြင်ပါ",
-        source_failing="{subject} ကို {failures} ကြိမ်ဆက်တိုက် ဖတ်၍ မရပါ",
+        all_clear="{service}: သတိပေးချက်ကို ပိတ်လိုက်ပါပြီ",
+        job_failed="အလုပ် {subject} မအောင်မြင်ပါ (နံပါတ် {last})",
+        jobs_failed="အလုပ် {subject} {count} ခု မအောင်မြင်ပါ၊ နောက်ဆုံးမှာ နံပါတ် {last} ဖြစ်ပါသည်",
+        jobs_well="အလုပ် {subject} ပြန်ကောင်းသွားပါပြီ",
+        jobs_gone="မအောင်မြင်သော အလုပ် {subject} မကျန်တော့ပါ",
+        one_kept="မအောင်မြင်သော အလုပ် 1 ခု သိမ်းထားပါသည်",
+        many_kept="မအောင်မြင်သော အလုပ် {count} ခု သိမ်းထားပါသည်",
+        source_failing="{subject} ကို {count} ကြိမ်ဆက်တိုက် ဖတ်၍ မရပါ",
+        source_well="{subject} ကို ပြန်ဖတ်၍ ရပါပြီ",
+        source_gone="ရင်းမြစ် {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
         message_failed="{subject} သို့ စာ ပို့၍ မရပါ",
-        recovered="ပြန်ကောင်းသွားပါပြီ: {what}",
-        closed="ပိတ်လိုက်ပါပြီ: {what}",
+        messages_failed="{subject} သို့ စာ {count} စောင် ပို့၍ မရပါ",
+        recipient_well="{subject} သို့ စာ ပြန်ပို့၍ ရပါပြီ",
+        recipient_gone="လက်ခံသူ {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
         and_more="နောက်ထပ် {count} ခု",
     ),
 }
@@ -110,25 +150,43 @@ def watching(language: str, *, source: str, count: int) -> str:
 
 
 def alert_heading(language: str, *, service: str, over: bool) -> str:
-    """The first line of an alert; `over`: nothing in it is wrong any more."""
+    """The first line of an alert; `over`: it tells of nothing new that is wrong."""
     words = _words(language)
     return (words.all_clear if over else words.alert).format(service=service)
 
 
-def incident(language: str, kind: str, *, subject: str, failures: int) -> str:
-    """What an alert is about; `kind` is one of `domain.alerts.Kind`."""
-    sentence: str = getattr(_words(language), kind)
-    return sentence.format(subject=subject, failures=failures)
+def jobs_failed(language: str, subject: str, *, count: int, last: int | None) -> str:
+    """Jobs of this type failed; `last` is the id of the latest."""
+    words = _words(language)
+    return (words.job_failed if count == 1 else words.jobs_failed).format(subject=subject, count=count, last=last)
 
 
-def recovered(language: str, what: str) -> str:
-    """A recovery note: `what` is the alert's own sentence."""
-    return _words(language).recovered.format(what=what)
+def source_failing(language: str, subject: str, *, count: int) -> str:
+    """So many rounds of this source failed in a row."""
+    return _words(language).source_failing.format(subject=subject, count=count)
 
 
-def closed(language: str, what: str) -> str:
-    """Nothing is left of an alert, though nothing went well: `what` is the alert's own sentence."""
-    return _words(language).closed.format(what=what)
+def messages_failed(language: str, subject: str, *, count: int) -> str:
+    """Messages to this recipient were given up."""
+    words = _words(language)
+    return (words.message_failed if count == 1 else words.messages_failed).format(subject=subject, count=count)
+
+
+def over(language: str, kind: str, subject: str, *, healed: bool) -> str:
+    """Why an alert of that kind, one of `domain.alerts.Kind`, is closed: it goes well, or nothing is left of it."""
+    words = _words(language)
+    well, gone = {
+        "job_failed": (words.jobs_well, words.jobs_gone),
+        "source_failing": (words.source_well, words.source_gone),
+        "message_failed": (words.recipient_well, words.recipient_gone),
+    }[kind]
+    return (well if healed else gone).format(subject=subject)
+
+
+def kept(language: str, count: str) -> str:
+    """So many failed jobs are left; a count that is not known may end with a sign."""
+    words = _words(language)
+    return words.one_kept if count == "1" else words.many_kept.format(count=count)
 
 
 def and_more(language: str, count: int) -> str:

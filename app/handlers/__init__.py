@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from app.context import Handler
 
 
+NAME = re.compile("[a-z0-9_]+")
+"""Of a file, and so of a job type; one that begins with `_` is for the others to import."""
+
 OWN_LEAST = timedelta(seconds=5)
 """What most own jobs need at least."""
 
@@ -32,6 +36,9 @@ class Runnable:
     module: Handler
     own: bool
     timeout: timedelta
+
+    threaded: bool
+    """`def handle` blocks, so that it runs in a thread; `async def` runs on the event loop."""
 
     delays: tuple[timedelta, ...] | None
     """What to wait after each failed attempt, the last one for all later; None: the usual delays."""
@@ -70,6 +77,7 @@ def _runnable(name: str, module: Any, *, own: bool) -> Runnable:
         module=module,
         own=own,
         timeout=getattr(module, "TIMEOUT", DEFAULT_TIMEOUT),
+        threaded=not inspect.iscoroutinefunction(module.handle),
         delays=getattr(module, "RETRY", None),
         least=getattr(module, "LEAST", OWN_LEAST),
         after=getattr(module, "AFTER", frozenset()),
@@ -78,13 +86,15 @@ def _runnable(name: str, module: Any, *, own: bool) -> Runnable:
 
 def _problems(name: str, module: Any, budget: timedelta) -> list[str]:
     found: list[str] = []
+    if not NAME.fullmatch(name):
+        found.append(f"{name}.py: the name is that of the job type: lower-case letters, digits and _; rename the file")
     if name in plugins.kinds("app.handlers"):
         found.append(f"{name}.py: the name is one of the service's own job types; rename the file")
     payload = getattr(module, "Payload", None)
     if not (inspect.isclass(payload) and issubclass(payload, BaseModel)):
         found.append(f"{name}.py: needs `class Payload(pydantic.BaseModel)`, the shape of its jobs' payloads")
-    if not inspect.iscoroutinefunction(getattr(module, "handle", None)):
-        found.append(f"{name}.py: needs `async def handle(payload, ctx)`")
+    if not inspect.isfunction(getattr(module, "handle", None)):
+        found.append(f"{name}.py: needs `async def handle(payload, ctx)`, or `def` for work that blocks")
     return found + _time_problems(name, module, budget)
 
 

@@ -114,6 +114,9 @@ async def _store(source: SourceSettings, fetched: Fetched, ctx: Context) -> Sett
         ctx.tally.add("sources.primed", int(stored.primed))
         ctx.tally.add("sources.new_items", stored.added)
         ctx.tally.add("sources.matched_items", stored.matched)
+        if fetched.warnings:
+            level = logging.WARNING if stored.primed else logging.INFO  # it stays so, and is loud once
+            log.log(level, "source odd but readable", extra={"source": source.name, "warnings": fetched.warnings})
     return Settled()
 
 

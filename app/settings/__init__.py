@@ -18,7 +18,7 @@ from app.settings.audience import names_in, read_alerts, read_recipients, read_s
 from app.settings.dotenv import read_dotenv, write_missing
 from app.settings.environment import config_path_of, from_process, load_database, read_environment
 from app.settings.file import read_file
-from app.settings.kinds import fingerprint_of, needs_address, read_channels, read_sources
+from app.settings.kinds import address_check, fingerprint_of, needs_address, read_channels, read_sources
 from app.settings.model import (
     EVERYTHING,
     INBOX,
@@ -83,7 +83,8 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
     channels = read_channels(root)
     addressed = dict.fromkeys(names_in(root, "channels"), False)
     addressed |= {name: needs_address(channel) for name, channel in channels.items()}
-    recipients = read_recipients(root, service, addressed)
+    checks = {name: check for name, channel in channels.items() if (check := address_check(channel))}
+    recipients = read_recipients(root, service, addressed, checks)
     settings = Settings(
         service=service,
         tick=read_tick(root.table("tick")),

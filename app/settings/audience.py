@@ -12,16 +12,21 @@ from app.settings.problems import choose, shown
 from app.settings.zones import language, timezone
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from app.settings.model import Service
     from app.settings.table import Table
 
+    Checks = Mapping[str, Callable[[str], str | None]]
 
-def read_recipients(root: Table, service: Service, channels: Mapping[str, bool]) -> dict[str, Recipient]:
+
+def read_recipients(
+    root: Table, service: Service, channels: Mapping[str, bool], checks: Checks
+) -> dict[str, Recipient]:
     """Every one that is named, with its problems told, and the inbox.
 
-    `channels` says of each channel's name whether its recipients need an address (`to`).
+    `channels` says of each channel's name whether its recipients need an address (`to`); `checks`, of some of them,
+    what is wrong with an address.
     """
     recipients: dict[str, Recipient] = {}
     for table in root.tables("recipients"):
@@ -29,7 +34,7 @@ def read_recipients(root: Table, service: Service, channels: Mapping[str, bool])
         name = table.keys[-1]
         if name == INBOX:
             table.problems.add(table.where(), f"the recipient {INBOX} is built in; remove it, or give it another name")
-        recipients[name] = _recipient(table, service, channels)
+        recipients[name] = _recipient(table, service, channels, checks)
         table.close()
     inbox = Recipient(name=INBOX, channel=INBOX, to="", timezone=service.timezone, language=service.language)
     return recipients | {INBOX: inbox}
@@ -60,7 +65,7 @@ def names_in(root: Table, section: str) -> set[str]:
     return set(named) if isinstance(named, dict) else set()
 
 
-def _recipient(table: Table, service: Service, channels: Mapping[str, bool]) -> Recipient:
+def _recipient(table: Table, service: Service, channels: Mapping[str, bool], checks: Checks) -> Recipient:
     channel = table.text("channel", example=INBOX)
     if not table.has("channel"):
         table.tell("channel", f"is missing; write the name of a channel ({choose('', channels, none=INBOX)})")
@@ -69,6 +74,8 @@ def _recipient(table: Table, service: Service, channels: Mapping[str, bool]) -> 
     to = table.text("to", example="env:NAME")
     if not table.has("to") and channel is not None and channels.get(channel):
         table.tell("to", f'is missing: whom to reach on the channel {shown(channel)}; write to = "..."')
+    elif to is not None and channel is not None and channel in checks and (wrong := checks[channel](to)):
+        table.tell("to", f"{shown(to)} {wrong}")
     return Recipient(
         name=table.keys[-1],
         channel=str(channel or INBOX),

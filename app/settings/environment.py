@@ -23,7 +23,7 @@ DOTENV = Path(".env")
 SECRET_LENGTH = 16
 """Characters that a bearer token has at least; shorter ones can be guessed."""
 
-MAKE_SECRET = 'make one with: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105 - how to, not what
+MAKE_SECRET = "make one with: openssl rand -hex 32"  # noqa: S105 - how to, not what
 
 PLACEHOLDERS = frozenset({"none", "null", "undefined", "nil", "nan", "false", "true"})
 """What programs write into a variable that they have no value for."""

@@ -13,7 +13,7 @@ from app.settings.problems import choose, shown
 from app.settings.sections import minutes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from app.settings.table import Table
 
@@ -66,6 +66,17 @@ def read_channels(root: Table) -> dict[str, ChannelSettings]:
 def needs_address(channel: ChannelSettings) -> bool:
     """Whether its recipients must say `to`. A kind whose own options say where messages go has `ADDRESSED = False`."""
     return bool(getattr(plugins.load(CHANNELS, channel.kind), "ADDRESSED", channel.kind != INBOX))
+
+
+def address_check(channel: ChannelSettings) -> Callable[[str], str | None] | None:
+    """What tells of a recipient's `to` on this channel why it cannot be right; None where nothing does.
+
+    A channel with a `base_url` of its own speaks to a proxy or a stand-in, whose addresses may look otherwise.
+    """
+    if "base_url" in channel.options.model_fields_set:
+        return None
+    check: Callable[[str], str | None] | None = getattr(plugins.load(CHANNELS, channel.kind), "check_address", None)
+    return check
 
 
 def fingerprint_of(kind: str, url: str) -> str:

@@ -33,7 +33,7 @@ class Service:
     language: Language = "en"
 
     handlers: Path
-    """The folder of the user's own job types, absolute. It need not exist unless the file names it."""
+    """The folder of the user's own job types, absolute. It need not exist unless the file names another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

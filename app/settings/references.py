@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PREFIX = "env:"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+PLACEHOLDER = re.compile(r"U?(?:\.{3}|…)")
+"""What the README writes where a value belongs."""
+
 WITHIN = re.compile(r"[A-Za-z]+ env:[A-Za-z_][A-Za-z0-9_]*")
 """`Bearer env:TOKEN`: written in hope, and sent to the other side as it stands if nobody says so."""
 
@@ -50,10 +53,18 @@ def _text(text: str, environ: Mapping[str, str], where: str, problems: Problems)
         problems.add(where, f'{quoted(PREFIX)} must be followed by the name of a variable; write "env:NAME"')
         return TOLD
     value = environ.get(name, "").strip()
-    if not value:
-        problems.add(where, f"the environment variable {name} is {'empty' if name in environ else 'not set'}; set it")
-        return TOLD
-    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        problems.add(where, f"the environment variable {name} is not UTF-8; set it again")
+    fault = _fault(value, is_set=name in environ)
+    if fault is not None:
+        problems.add(where, f"the environment variable {name} {fault}")
         return TOLD
     return FromEnvironment(value, variable=name)
+
+
+def _fault(value: str, *, is_set: bool) -> str | None:
+    if not value:
+        return f"is {'empty' if is_set else 'not set'}; set it"
+    if PLACEHOLDER.fullmatch(value):
+        return "holds a placeholder; put the real value there"
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        return "is not UTF-8; set it again"
+    return None

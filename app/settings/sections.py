@@ -25,6 +25,8 @@ MOST_DAYS = 36525
 
 NAME_LENGTH = 100
 
+HANDLERS = "handlers"
+
 
 def read_service(table: Table, folder: Path) -> Service:
     """`folder` is the configuration file's own."""
@@ -83,8 +85,8 @@ def _name(table: Table) -> str:
 
 
 def _handlers(table: Table, folder: Path) -> Path:
-    named = table.text("handlers", example="handlers")
-    path = (folder / (named or "handlers")).absolute()
-    if named and not path.is_dir():
+    named = table.text("handlers", example=HANDLERS)
+    path = (folder / (named or HANDLERS)).absolute()
+    if named and named.rstrip("/") != HANDLERS and not path.is_dir():  # that one need not be there, written or not
         table.tell("handlers", f"there is no folder {shown(named)} beside the file; make it, or remove the line")
     return path

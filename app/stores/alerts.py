@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
-from app.domain.alerts import SOURCE_FAILURES, Incident
-from app.stores import sql
+from app.domain.alerts import MOST_KEPT, SOURCE_FAILURES, Incident
+from app.stores import parked, sql
 from app.stores.database import rows
 from app.stores.messages import add_in
 from app.stores.text import array
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from app.domain.messages import Body
+    from app.domain.parked import Parked
     from app.stores.database import Database
 
 SQL = sql.load("alerts")
@@ -42,6 +43,9 @@ class Judged:
     resolved: int
     open: int
 
+    parked: Parked | None = None
+    """Jobs that nobody handles. No alert is opened for them."""
+
 
 class Alerts:
     """One row an incident."""
@@ -65,16 +69,18 @@ class Alerts:
         names = {"sources": array(sources)}
         looking = {**names, "source_failures": SOURCE_FAILURES}
         [look] = await self._database.fetch(SQL["look"], looking)
+        nobodys = await parked.read(self._database) if look["parked"] else None
         if not look["work"]:
-            return Judged(opened=0, resolved=0, open=0)
+            return Judged(opened=0, resolved=0, open=0, parked=nobodys)
         async with self._database.transaction() as db:
             opened = [Incident(**row) for row in await rows(db, SQL["open"], looking)]
-            closed = await rows(db, SQL["resolve"], {**names, "recipients": array(recipients)})
+            closing = {**names, "recipients": array(recipients), "most_kept": MOST_KEPT + 1}
+            closed = await rows(db, SQL["resolve"], closing)
             resolved = [Incident(**row) for row in closed]
             for telling in compose(opened, resolved) if opened or resolved else []:
                 await add_in(db, telling.body, recipient=telling.recipient, channel=telling.channel, kind="alert")
             [counted] = await rows(db, COUNT_OPEN)
-            return Judged(opened=len(opened), resolved=len(resolved), open=counted["open"])
+            return Judged(opened=len(opened), resolved=len(resolved), open=counted["open"], parked=nobodys)
 
     async def prune(self, *, keep: timedelta, most: int) -> int:
         """Delete at most `most` that were resolved longer than `keep` ago."""

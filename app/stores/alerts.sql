@@ -1,5 +1,6 @@
 -- name: look
--- Whether there is anything to judge: probes of partial indexes that are nearly always empty.
+-- Whether there is anything to judge, and to tell of parked jobs: probes of partial indexes that are nearly always empty.
+-- The last has an order for the sake of its plan: EXISTS walked over all jobs.
 SELECT
     EXISTS (SELECT FROM wakebell.jobs WHERE status = 'failed' AND judged_finish IS DISTINCT FROM finished_at)
     OR EXISTS (
@@ -8,7 +9,8 @@ SELECT
     OR EXISTS (
         SELECT FROM wakebell.sources
         WHERE failures > 0 AND failures >= :source_failures AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
-    OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work;
+    OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
+    (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
 
 -- name: open
 -- Open an alert for each thing that has failed and has none, and add to the open ones.
@@ -22,7 +24,7 @@ WITH failed_jobs AS (
         ORDER BY id
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
-    RETURNING type, last_error, finished_at
+    RETURNING id, type, last_error, finished_at
 ), failed_messages AS (
     UPDATE wakebell.messages SET judged_finish = finished_at
     WHERE id = ANY (ARRAY(
@@ -32,18 +34,20 @@ WITH failed_jobs AS (
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
     RETURNING recipient, kind, last_error, finished_at
-), found (kind, subject, reason, failures, failed_at) AS (
-    SELECT 'job_failed', type, (array_agg(last_error ORDER BY finished_at DESC))[1], count(*), max(finished_at)
+), found (kind, subject, reason, failures, failed_at, last_job) AS (
+    SELECT 'job_failed', type, (array_agg(last_error ORDER BY finished_at DESC, id DESC))[1], count(*),
+           max(finished_at), (array_agg(id ORDER BY finished_at DESC, id DESC))[1]
     FROM failed_jobs
     WHERE type <> 'send_message'  -- its message has failed, and that is told
     GROUP BY type
     UNION ALL
-    SELECT 'message_failed', recipient, (array_agg(last_error ORDER BY finished_at DESC))[1], count(*), max(finished_at)
+    SELECT 'message_failed', recipient, (array_agg(last_error ORDER BY finished_at DESC))[1], count(*),
+           max(finished_at), NULL
     FROM failed_messages
     WHERE kind <> 'alert'  -- an alert that cannot be told must not open another one
     GROUP BY recipient
     UNION ALL
-    SELECT 'source_failing', name, last_error, failures, coalesce(last_failure_at, created_at)
+    SELECT 'source_failing', name, last_error, failures, coalesce(last_failure_at, created_at), NULL
     FROM wakebell.sources
     WHERE failures > 0 AND failures >= :source_failures
       AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
@@ -67,11 +71,16 @@ WITH failed_jobs AS (
         judged_at = now()
     RETURNING kind, subject, reason, failures, opened_at, xmax = 0 AS new
 )
-SELECT kind, subject, reason, failures, opened_at FROM opened WHERE new ORDER BY kind, subject;
+SELECT opened.kind, opened.subject, opened.reason, opened.failures, opened.opened_at, found.last_job
+FROM opened
+JOIN found USING (kind, subject)
+WHERE opened.new
+ORDER BY kind, subject;
 
 -- name: resolve
 -- Close what went well after its latest failure (`healed`), and what nothing is left of. Not what failed anew just
--- now: where some fail and some go well in every tick, it is one incident until a tick without a failure.
+-- now: where some fail and some go well in every tick, it is one incident until a tick without a failure. `kept` are jobs
+-- of the type that stay failed.
 -- Two ticks at once never wait for each other here: a row that the other has is the other's to close.
 -- Bounds as rows, an order and max(), not EXISTS: that was planned as a walk over all jobs, which expects to find one
 -- soon. The verdict is no subquery of its own: of a row that was waited for it would be an old one.
@@ -118,7 +127,19 @@ WITH judged AS MATERIALIZED (
     WHERE alerts.id = judged.id
     RETURNING kind, subject, reason, failures, opened_at, healed
 )
-SELECT kind, subject, reason, failures, opened_at, healed FROM closed ORDER BY kind, subject;
+SELECT kind, subject, reason, failures, opened_at, healed IS TRUE AS healed, (
+    SELECT count(*)
+    FROM (
+        SELECT
+        FROM wakebell.jobs
+        WHERE closed.kind = 'job_failed' AND jobs.type = closed.subject
+          AND jobs.judged_finish IS NOT NULL AND jobs.status IN ('pending', 'running', 'failed')  -- the index's own words
+          AND jobs.status = 'failed'
+        LIMIT :most_kept
+    ) AS failed
+) AS kept
+FROM closed
+ORDER BY kind, subject;
 
 -- name: prune
 -- Alerts that were closed long ago, oldest first.

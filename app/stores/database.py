@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+    Connection = AsyncConnection
+    """What a handler is given in `ctx.transaction()`."""
+
     from app.domain.errors import DatabaseUnavailable
     from app.stores.address import Address
 
@@ -132,7 +135,10 @@ async def rows(
 ) -> list[dict[str, Any]]:
     """The rows of a statement as dictionaries; none for a statement that returns nothing."""
     result = await connection.execute(statement, dict(params or {}))
-    return [dict(row) for row in result.mappings()] if result.returns_rows else []
+    if not result.returns_rows:
+        return []
+    names = tuple(result.keys())  # not `mappings()`: it makes an object of its own for each row
+    return [dict(zip(names, row, strict=True)) for row in result]
 
 
 async def _closed(connection: AsyncConnection) -> None:

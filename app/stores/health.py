@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.domain.health import Facts
-from app.stores import sql
+from app.stores import parked, sql
 from app.stores.text import array
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SQL = sql.load("health")
 
 
 class HealthFacts:
-    """One statement over several tables."""
+    """One statement over several tables, and another where jobs are parked."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -25,4 +25,5 @@ class HealthFacts:
     async def read(self, sources: Sequence[str]) -> Facts:
         """The facts; of sources, the named ones that fail now, at most 20."""
         [row] = await self._database.fetch(SQL["read"], {"sources": array(sources)})
-        return Facts(**row)
+        nobodys = await parked.read(self._database) if row["parked"] else None
+        return Facts(**{**row, "parked": nobodys})

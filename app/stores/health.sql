@@ -45,4 +45,5 @@ SELECT
         WHERE failures > 0 AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
         ORDER BY name
         LIMIT 20
-    ) AS failing_sources;
+    ) AS failing_sources,
+    (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;

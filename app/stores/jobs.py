@@ -3,95 +3,51 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.errors import LeaseLost
-from app.domain.jobs import Job
+from app.domain.jobs import NewJob
 from app.stores import sql
 from app.stores.database import rows
-from app.stores.payloads import json_value, payload_text, result_text
-from app.stores.text import clean
+from app.stores.job_params import (
+    MOST_AT_ONCE,
+    Ending,
+    done_params,
+    finish_params,
+    jobs_text,
+    leases_text,
+    lost,
+    refusal,
+)
+from app.stores.job_rows import Enqueued, Rescued, StoredJob, Turned, claimed_job, stored_job
+from app.stores.payloads import payload_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
+    from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from app.domain.jobs import Finished, Job
     from app.stores.database import Database
 
+__all__ = [
+    "Ending",
+    "Enqueued",
+    "Jobs",
+    "Rescued",
+    "StoredJob",
+    "Turned",
+    "enqueue_own_in",
+    "finish_in",
+    "lock_in",
+    "stored_job",
+]
+
 SQL = sql.load("jobs")
-
-REFUSED = "22023"
-"""SQLSTATE that `wakebell.enqueue` raises for arguments it does not take."""
-
-Ending = Literal["done", "cancelled", "failed", "retry", "snooze", "release", "interrupted"]
-"""How a run ended.
-
-`retry`: it failed, again after a delay. `snooze`: again after a delay, the run does not count. `release`: it was never
-started, due as before, the run does not count. `interrupted`: the process was told to stop, due as before, counted as a
-crash.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """The job that is there now."""
-
-    id: int
-
-    created: bool
-    """False: one of this type and unique key was pending or running already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rescued:
-    """What a rescue found."""
-
-    pending: int
-    """Jobs whose lease had run out and that are due again."""
-
-    failed: int
-    """Those whose process died once too often."""
-
-    promoted: int
-    """Jobs that stood in line behind nobody and may start now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredJob:
-    """A job as it stands in the table, for people to see."""
-
-    id: int
-    type: str
-    payload: Mapping[str, Any]
-    queue: str
-    priority: int
-    status: str
-    run_after: datetime
-
-    waiting: bool
-    """Behind another job of its serial key."""
-
-    held: bool
-    """Parked: no process that ticked knew its type."""
-
-    attempts: int
-    crashes: int
-    max_attempts: int
-    unique_key: str | None
-    serial_key: str | None
-
-    last_error: str | None
-    """Of the last run that failed, also when a later one did not."""
-
-    result: Any
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
 
 
 class Jobs:
@@ -111,8 +67,13 @@ class Jobs:
         unique_key: str | None = None,
         serial_key: str | None = None,
         max_attempts: int = 4,
+        then: Sequence[NewJob] = (),
+        replace: bool = False,
     ) -> Enqueued:
         """Put in a job for a user's handler. Two with one unique key at once: one is created, both get its id.
+
+        `then` is put in when it is done. With `replace`, a job that has this unique key and has not started gets this
+        payload, and this `run_after` if there is one; what runs is never touched, and `then` stays as it was first.
 
         Raises:
             ValueError: what of it is refused, in one sentence; for a payload with the path.
@@ -127,11 +88,57 @@ class Jobs:
             "serial_key": serial_key,
             "max_attempts": max_attempts,
         }
+        if then:
+            added = await self._enqueue_one(
+                NewJob(
+                    type=type,
+                    payload={} if payload is None else payload,
+                    queue=queue,
+                    priority=priority,
+                    run_after=run_after,
+                    unique_key=unique_key,
+                    serial_key=serial_key,
+                    max_attempts=max_attempts,
+                    then=tuple(then),
+                )
+            )
+        else:
+            [row] = await self._asked(SQL["enqueue"], params)
+            added = Enqueued(row["id"], row["created"])
+        if replace and not added.created:
+            about = {name: params[name] for name in ("type", "unique_key", "payload", "run_after")}
+            [replaced] = await self._asked(SQL["replace"], about)
+            return Enqueued(added.id, created=False, replaced=replaced["id"] == added.id)
+        return added
+
+    async def enqueue_many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Put in up to 10,000 jobs for users' handlers at once: all, or none when one of them is refused.
+
+        Returns what is there now for each, in their order. Of two with one unique key the first is created.
+
+        Raises:
+            ValueError: what of them is refused, by its place: `jobs[3]: priority must be from 0 to 100`.
+        """
+        if len(jobs) > MOST_AT_ONCE:
+            raise ValueError(f"at most {MOST_AT_ONCE} jobs at once, not {len(jobs)}; put them in in portions")
+        if not jobs:
+            return []
+        params = {"jobs": jobs_text(jobs), "most": MOST_AT_ONCE}
+        return [Enqueued(row["id"], row["created"]) for row in await self._asked(SQL["enqueue_many"], params)]
+
+    async def _enqueue_one(self, job: NewJob) -> Enqueued:
         try:
-            [added] = await self._database.fetch(SQL["enqueue"], params)
+            [added] = await self.enqueue_many([job])
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("jobs[0]").removeprefix(": ").removeprefix(".")) from error
+        return added
+
+    async def _asked(self, statement: TextClause, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a statement that may be refused."""
+        try:
+            return await self._database.fetch(statement, params)
         except DBAPIError as error:
-            raise _refusal(error) from error
-        return Enqueued(added["id"], added["created"])
+            raise refusal(error) from error
 
     async def claim(self, *, own: bool, limit: int, leases: Mapping[str, timedelta], token: int) -> list[Job]:
         """Lease due jobs to this tick, the first to be started first.
@@ -145,10 +152,37 @@ class Jobs:
             leases: how long each type is leased for; the other types are left alone.
             token: random, below 2**63: the fence of what is claimed here.
         """
-        seconds = {name: lease.total_seconds() for name, lease in leases.items()}
-        params = {"own": own, "most": limit, "leases": json.dumps(seconds), "token": token}
+        params = {"own": own, "most": limit, "leases": leases_text(leases), "token": token}
         claimed = await self._database.fetch(SQL["claim"], params)
-        return [_job(row, token) for row in claimed]
+        return [claimed_job(row, token) for row in claimed]
+
+    async def turn(
+        self,
+        *,
+        done: Sequence[Finished],
+        own: bool,
+        limit: int,
+        leases: Mapping[str, timedelta],
+        token: int,
+    ) -> Turned:
+        """`finish_done` and `claim` in one round trip and one commit; the claim finds what the first has set free.
+
+        The token is the new claim's; each done job has its own. `done` may be empty, `limit` 0.
+        """
+        claim = {"own": own, "most": limit, "leases": leases_text(leases), "token": token}
+        turned = await self._database.fetch(SQL["turn"], {**done_params(done), **claim})
+        finished = {row["id"] for row in turned if row["what"] == "finished"}
+        return Turned(
+            claimed=[claimed_job(row, token) for row in turned if row["what"] == "claimed"],
+            lost=[one.job.id for one in done if one.job.id not in finished],
+        )
+
+    async def finish_done(self, done: Sequence[Finished]) -> list[int]:
+        """Write down runs that went well, at once. Returns ids of lost leases: nothing was written for those."""
+        if not done:
+            return []
+        finished = {row["id"] for row in await self._database.fetch(SQL["finish_done"], done_params(done))}
+        return [one.job.id for one in done if one.job.id not in finished]
 
     async def finish(
         self,
@@ -158,9 +192,13 @@ class Jobs:
         delay: timedelta | None = None,
         error: str | None = None,
         result: Any = None,
+        traceback: str | None = None,
     ) -> bool:
-        """Write down how the run ended. False: the lease was lost, another tick has the job, nothing was written."""
-        params = _finish_params(job, ending, delay, error, result)
+        """Write down how the run ended. False: the lease was lost, another tick has the job, nothing was written.
+
+        Error and traceback of a `retry` and of a `failed` run are kept among the job's failures.
+        """
+        params = finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
         [finished] = await self._database.fetch(SQL["finish"], params)
         return finished["status"] is not None
 
@@ -207,15 +245,52 @@ class Jobs:
         [found] = await self._database.fetch(SQL["prune"], params)
         return int(found["pruned"])
 
+    async def cancel(self, job_id: int) -> str | None:
+        """Take out a job that has not started or waits for its next try.
+
+        Returns its status now: `cancelled`, or `running`, `done`, `failed` when it is too late; None: no such job.
+
+        Raises:
+            ValueError: it is one of the service's own.
+        """
+        [found] = await self._asked(SQL["cancel"], {"id": job_id})
+        return _status(found)
+
+    async def retry(self, job_id: int) -> str | None:
+        """Run a job again, now: one that failed or was cancelled with all its tries, a pending one before its time.
+
+        Returns its status now: `pending`, or `running` and `done`, which are left as they are; `taken`, as it was left
+        too, since another job has its unique key; None: no such job.
+
+        Raises:
+            ValueError: it is one of the service's own and has not failed.
+        """
+        [found] = await self._asked(SQL["retry"], {"id": job_id})
+        return _status(found)
+
+    async def retry_all(self, type: str, *, limit: int = 1000) -> int:  # noqa: A002 - the column's name
+        """Run failed jobs of a type again, the oldest first, at most `limit`. Returns how many.
+
+        Those whose unique key another job has are passed by.
+        """
+        [found] = await self._database.fetch(SQL["retry_all"], {"type": type, "most": limit})
+        return int(found["retried"])
+
+    async def reschedule(self, job_id: int, run_after: datetime) -> str | None:
+        """Give a pending job another time.
+
+        Returns its status: `pending`, it has the new time; anything else, it is too late; None: no such job.
+
+        Raises:
+            ValueError: it is one of the service's own.
+        """
+        [found] = await self._asked(SQL["reschedule"], {"id": job_id, "run_after": run_after})
+        return _status(found)
+
     async def get(self, job_id: int) -> StoredJob | None:
         """One job as it stands; None when there is no such job."""
         found = await self._database.fetch(SQL["get"], {"id": job_id})
         return stored_job(found[0]) if found else None
-
-
-def stored_job(row: Mapping[str, Any]) -> StoredJob:
-    """A job out of a row whose payload and result are text."""
-    return StoredJob(**{**row, "payload": json_value(row["payload"]), "result": json_value(row["result"])})
 
 
 async def lock_in(db: AsyncConnection, job: Job) -> None:
@@ -226,7 +301,7 @@ async def lock_in(db: AsyncConnection, job: Job) -> None:
     """
     [found] = await rows(db, SQL["lock"], {"id": job.id, "token": job.token})
     if not found["locked"]:
-        raise _lost(job)
+        raise lost(job)
 
 
 async def finish_in(
@@ -237,15 +312,17 @@ async def finish_in(
     delay: timedelta | None = None,
     error: str | None = None,
     result: Any = None,
+    traceback: str | None = None,
 ) -> None:
     """`Jobs.finish` in the transaction of what the run has written.
 
     Raises:
         LeaseLost: another tick has the job; let it roll the transaction back.
     """
-    [finished] = await rows(db, SQL["finish"], _finish_params(job, ending, delay, error, result))
+    params = finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
+    [finished] = await rows(db, SQL["finish"], params)
     if finished["status"] is None:
-        raise _lost(job)
+        raise lost(job)
 
 
 async def enqueue_own_in(
@@ -271,43 +348,6 @@ async def enqueue_own_in(
     return Enqueued(added["id"], added["created"])
 
 
-def _finish_params(
-    job: Job,
-    ending: Ending,
-    delay: timedelta | None,
-    error: str | None,
-    result: Any,
-) -> Mapping[str, Any]:
-    return {
-        "id": job.id,
-        "token": job.token,
-        "outcome": ending,
-        "delay_seconds": None if delay is None else delay.total_seconds(),
-        "error": None if error is None else clean(error),
-        "result": result_text(result),
-    }
-
-
-def _job(row: Mapping[str, Any], token: int) -> Job:
-    return Job(
-        id=row["id"],
-        type=row["type"],
-        payload=json_value(row["payload"]),
-        queue=row["queue"],
-        attempt=row["attempts"],
-        crashes=row["crashes"],
-        max_attempts=row["max_attempts"],
-        token=token,
-        lease_until=row["lease_until"],
-    )
-
-
-def _refusal(error: DBAPIError) -> Exception:
-    if getattr(error.orig, "sqlstate", None) != REFUSED:
-        return error
-    told = str(error.orig.__cause__ if error.orig is not None else error)
-    return ValueError(told.removeprefix("wakebell.enqueue: "))
-
-
-def _lost(job: Job) -> LeaseLost:
-    return LeaseLost(f"the lease of job {job.id} ({job.type}) ran out and another tick has it")
+def _status(row: Mapping[str, Any]) -> str | None:
+    status: str | None = row["status"]
+    return status

@@ -14,6 +14,21 @@ FROM wakebell.enqueue(
     max_attempts => CAST(:max_attempts AS integer)
 ) AS added;
 
+-- name: replace
+-- The id of the pending job of that key, which has this payload now, and this time where one is given; else NULL.
+SELECT wakebell.replace_job(
+    type => CAST(:type AS text),
+    unique_key => CAST(:unique_key AS text),
+    payload => CAST(CAST(:payload AS text) AS jsonb),
+    run_after => CAST(:run_after AS timestamptz)
+) AS id;
+
+-- name: enqueue_many
+-- All or none of them; two at once wait for each other where their unique keys meet, and never deadlock.
+SELECT added.id, added.created
+FROM wakebell.check_and_add_jobs(CAST(CAST(:jobs AS text) AS jsonb), CAST(:most AS integer)) AS added
+ORDER BY added.position;
+
 -- name: enqueue_own
 -- The same for the service's own queues, which `enqueue` refuses.
 SELECT added.id, added.created
@@ -39,20 +54,58 @@ FROM wakebell.claim_jobs(
     token => CAST(:token AS bigint)
 ) AS claimed;
 
+-- name: turn
+-- Done jobs finished, then due jobs leased. Who lost a lease is missing among the finished.
+SELECT turned.what, turned.id, turned.type, CAST(turned.payload AS text) AS payload, turned.queue, turned.attempts,
+       turned.crashes, turned.max_attempts, turned.lease_until
+FROM wakebell.turn_jobs(
+    done_ids => CAST(:ids AS text),
+    done_tokens => CAST(:tokens AS text),
+    results => CAST(CAST(:results AS text) AS jsonb),
+    own => CAST(:own AS boolean),
+    max_count => CAST(:most AS integer),
+    leases => CAST(CAST(:leases AS text) AS jsonb),
+    token => CAST(:token AS bigint)
+) AS turned;
+
+-- name: finish_done
+-- Done jobs finished. Who lost a lease is missing.
+SELECT finished.id
+FROM wakebell.finish_jobs(
+    CAST(:ids AS text), CAST(:tokens AS text), CAST(CAST(:results AS text) AS jsonb)
+) AS finished;
+
 -- name: lock
 -- Whether the lease still holds; nobody can take the job before this transaction ends.
 SELECT wakebell.lock_job(CAST(:id AS bigint), CAST(:token AS bigint)) AS locked;
 
 -- name: finish
 -- The job's status after its run; NULL when another tick has it, and nothing was written.
-SELECT wakebell.finish_job(
+SELECT wakebell.end_job(
     id => CAST(:id AS bigint),
     token => CAST(:token AS bigint),
     outcome => CAST(:outcome AS text),
     delay_seconds => CAST(:delay_seconds AS double precision),
     error => CAST(:error AS text),
-    result => CAST(CAST(:result AS text) AS jsonb)
+    result => CAST(CAST(:result AS text) AS jsonb),
+    traceback => CAST(:traceback AS text)
 ) AS status;
+
+-- name: cancel
+-- The job's status now; NULL when there is none. Waits for a claim that has the job in hand.
+SELECT wakebell.cancel_job(CAST(:id AS bigint)) AS status;
+
+-- name: retry
+-- The job's status now, or 'taken'; NULL when there is none.
+SELECT wakebell.retry_job(CAST(:id AS bigint)) AS status;
+
+-- name: retry_all
+-- How many failed jobs of the type will run again. Two at once share them.
+SELECT wakebell.retry_jobs(CAST(:type AS text), CAST(:most AS integer)) AS retried;
+
+-- name: reschedule
+-- The job's status now; NULL when there is none. Waits for a claim that has the job in hand.
+SELECT wakebell.reschedule_job(CAST(:id AS bigint), CAST(:run_after AS timestamptz)) AS status;
 
 -- name: rescue
 -- What became of jobs that nobody would have touched again. Two at once share them.
@@ -107,6 +160,7 @@ SELECT wakebell.prune_jobs(CAST(:keep_seconds AS double precision), CAST(:most A
 -- One job as it stands.
 SELECT j.id, j.type, CAST(j.payload AS text) AS payload, j.queue, j.priority, j.status, j.run_after, j.waiting, j.held,
        j.attempts, j.crashes, j.max_attempts, j.unique_key, j.serial_key, j.last_error, CAST(j.result AS text) AS result,
-       j.created_at, j.started_at, j.finished_at
+       j.created_at, j.started_at, j.finished_at, CAST(j.failures AS text) AS failures,
+       CAST(j.then_jobs AS text) AS then_jobs
 FROM wakebell.jobs AS j
 WHERE j.id = CAST(:id AS bigint);

@@ -122,6 +122,27 @@ async def test_bad_bounds_are_refused_by_name(http: httpx.AsyncClient, rung: Run
     assert rung.asked == []
 
 
+@pytest.mark.parametrize("query", ["max_job=1", "max_jobs=1&max_job=1", "Budget=5", "budget=5&x=" + "y" * 9000])
+async def test_an_unknown_bound_is_refused_by_name(http: httpx.AsyncClient, rung: Rung, query: str):
+    response = await http.post(f"{RING}?{query}", headers=RIGHT)
+
+    name = query.rpartition("&")[2].partition("=")[0]
+    assert told(response, 422)["detail"] == (
+        f"query.{name}: there is no such parameter; a tick takes budget and max_jobs"
+    )
+    assert len(response.content) < 1000
+    assert rung.asked == []
+
+
+async def test_many_unknown_bounds_are_a_short_answer(http: httpx.AsyncClient, rung: Rung):
+    nul = "\x00" * 100
+    response = await http.post(RING, params={f"{number}{nul}": "1" for number in range(100)}, headers=RIGHT)
+
+    told(response, 422)
+    assert len(response.content) < 8192
+    assert rung.asked == []
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
 async def test_a_visit_is_no_ring(http: httpx.AsyncClient, rung: Rung, method: str):
     response = await http.request(method, RING, headers=RIGHT)

@@ -27,6 +27,10 @@ FAILING = (
     "INSERT INTO wakebell.sources (name, fingerprint, every_seconds, grid_from, due_at, failures) "
     "VALUES ('gigs', '', 60, now(), now(), 1), ('forgotten', '', 60, now(), now(), 9)"
 )
+PARKED = (
+    "INSERT INTO wakebell.jobs (type, held, run_after) "
+    "SELECT 'send_recipt' || n, true, now() - make_interval(hours => $1) FROM generate_series(1, 3) AS n"
+)
 TICKED = (TICK, "ok", 1)
 
 
@@ -52,6 +56,8 @@ async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
         ([TICKED, (ALERT,)], "warn", 200, "alerts:open"),
         ([TICKED, (DUE,)], "warn", 200, "jobs:oldest_due"),
         ([TICKED, (FAILING,)], "warn", 200, "sources:failing"),
+        ([TICKED, (PARKED, 2)], "warn", 200, "jobs:held"),
+        ([TICKED, (PARKED, 0)], "pass", 200, None),
         ([(TICK, "ok", 60)], "fail", 503, "tick:age"),
         ([(TICK, "failed", 1)], "fail", 503, "tick:age"),
         ([(TICK, None, 60), (TICK, None, 1)], "fail", 503, "tick:age"),
@@ -85,6 +91,22 @@ async def test_the_detail_tells_what_the_contract_promises(client: httpx.AsyncCl
     assert checks["alerts:open"][0]["observedValue"] == ["job_failed:mail"]
     assert checks["jobs:oldest_due"][0]["observedValue"] >= 3600
     assert checks["sources:failing"][0]["observedValue"] == ["gigs"]
+
+
+async def test_however_much_is_wrong_the_answer_is_short(client: httpx.AsyncClient, sql: asyncpg.Connection):
+    await sql.execute(
+        "INSERT INTO wakebell.jobs (type, held, run_after) "
+        "SELECT repeat('ที่', 300) || n, true, now() - interval '9 days' FROM generate_series(1, 2000) AS n"
+    )
+    await sql.execute(
+        "INSERT INTO wakebell.alerts (key, kind, subject, failed_at) "
+        "SELECT 'job_failed:' || repeat('ที่', 300) || n, 'job_failed', '', now() FROM generate_series(1, 50) AS n"
+    )
+
+    response = await client.get("/api/health")
+
+    assert response.json()["checks"]["jobs:held"][0]["observedValue"] == 1000
+    assert len(response.content) < 8192
 
 
 @pytest.mark.parametrize(("age", "code"), [(1, 200), (60, 503)])

@@ -131,7 +131,7 @@ async def test_a_redirect_is_not_followed():
 def test_a_digest_is_one_push():
     (body,) = line.compose(digest("Dev", "Cook", link="https://e.test/1"), OPTIONS)
 
-    text = "2 new items\n\nDev\nhttps://e.test/1\n\nCook\nhttps://e.test/1"
+    text = "2 new items\n\nDev\nhttps://e.test/1\n\nCook\nhttps://e.test/1\n\nboard · python"
     assert json.loads(body.body) == {"to": "U1", "messages": [{"type": "text", "text": text}]}
     assert body.text == text
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.domain import words
-from app.domain.alerts import MOST_LINES, REASON_LENGTH, Incident, Kind, told
+from app.domain.alerts import MOST_KEPT, MOST_LINES, REASON_LENGTH, Incident, Kind, told
 
 LANGUAGES = list(words.WORDS_BY_LANGUAGE)
 
@@ -16,10 +16,19 @@ def incident(
     reason: str | None = None,
     *,
     failures: int = 1,
+    kept: int = 0,
     healed: bool = True,
 ) -> Incident:
-    at = datetime(2026, 11, 30, tzinfo=UTC)
-    return Incident(kind=kind, subject=subject, reason=reason, failures=failures, opened_at=at, healed=healed)
+    return Incident(
+        kind=kind,
+        subject=subject,
+        reason=reason,
+        failures=failures,
+        opened_at=datetime(2026, 11, 30, tzinfo=UTC),
+        last_job=77 if kind == "job_failed" else None,
+        kept=kept,
+        healed=healed,
+    )
 
 
 def test_what_broke_is_told_with_its_reason_before_what_is_over():
@@ -34,26 +43,61 @@ def test_what_broke_is_told_with_its_reason_before_what_is_over():
 
     assert lines == [
         "gigs: something needs a look",
-        "Job mail failed: no such table DETAIL: none",
+        "Job mail failed (job 77): no such table DETAIL: none",
         "Source board failed 3 times in a row: the answer holds no feed",
         "A message to me could not be delivered",
-        "Recovered: Job report failed",
-        "Closed: A message to boss could not be delivered",
+        "Jobs of report go well again",
+        "Recipient boss is configured no more",
     ]
 
 
 def test_what_is_only_over_does_not_ask_for_a_look():
-    assert told([], [incident()], service="gigs", language="en").splitlines()[0] == "gigs: this is settled"
+    assert told([], [incident()], service="gigs", language="en").splitlines()[0] == "gigs: alert closed"
 
 
 def test_more_than_one_failure_is_a_number():
-    assert "Job mail failed (40)" in told([incident(failures=40)], [], service="gigs", language="en")
+    opened = [incident(failures=40, reason="full"), incident("message_failed", "me", failures=2)]
+
+    assert told(opened, [], service="gigs", language="en").splitlines()[1:] == [
+        "40 jobs of mail failed, the last is 77: full",
+        "2 messages to me could not be delivered",
+    ]
+
+
+def test_what_is_over_says_what_goes_well_or_that_nothing_is_left():
+    kinds: list[Kind] = ["job_failed", "source_failing", "message_failed"]
+    over = [incident(kind, "board", healed=healed) for healed in (True, False) for kind in kinds]
+
+    assert told([], over, service="gigs", language="en").splitlines()[1:] == [
+        "Jobs of board go well again",
+        "Source board answers again",
+        "Messages to board arrive again",
+        "No failed jobs of board are left",
+        "Source board is configured no more",
+        "Recipient board is configured no more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "kept", "ending"),
+    [
+        ("mail", 1, "; 1 failed one is kept: GET /api/jobs?type=mail&status=failed"),
+        ("mail", 4, "; 4 failed ones are kept: GET /api/jobs?type=mail&status=failed"),
+        ("mail", MOST_KEPT, "; 1000 failed ones are kept: GET /api/jobs?type=mail&status=failed"),
+        ("mail", MOST_KEPT + 1, "; 1000+ failed ones are kept: GET /api/jobs?type=mail&status=failed"),
+        ("a b&c", 2, "; 2 failed ones are kept: GET /api/jobs?type=a%20b%26c&status=failed"),
+    ],
+)
+def test_jobs_that_stay_failed_are_told_with_the_recovery_and_where_they_are(subject: str, kept: int, ending: str):
+    [_, line] = told([], [incident(subject=subject, kept=kept)], service="gigs", language="en").splitlines()
+
+    assert line == f"Jobs of {subject} go well again{ending}"
 
 
 def test_a_reason_is_cut_where_it_gets_long():
     [_, line] = told([incident(reason="x" * 5000)], [], service="gigs", language="en").splitlines()
 
-    assert line == f"Job mail failed: {'x' * (REASON_LENGTH - 1)}…"
+    assert line == f"Job mail failed (job 77): {'x' * (REASON_LENGTH - 1)}…"
 
 
 @pytest.mark.parametrize("count", [MOST_LINES, MOST_LINES + 1, 500])
@@ -76,7 +120,13 @@ def test_every_language_names_what_it_is_about(language: str, kind: Kind):
         for healed in (False, True)
     ]
 
+    many = told([incident(kind, "board", failures=40)], [], service="gigs", language=language)
+    left = told([], [incident(kind, "board", kept=40)], service="gigs", language=language)
+
     assert "{odd} name" in opened
     assert "because" in opened
+    assert ("77" in opened) == ("77" in many) == (kind == "job_failed")
+    assert "40" in many
+    assert "40" in left
     assert all("gigs" in text and "board" in text for text in over)
     assert len({opened, *over}) == 3

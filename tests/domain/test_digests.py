@@ -10,12 +10,15 @@ from app.domain.messages import Digest, DigestItem
 LINKS = st.one_of(st.none(), st.from_regex(r"https://[a-z]{1,8}\.test/[a-z0-9?&=%./-]{0,60}", fullmatch=True))
 WORDS = st.one_of(st.sampled_from(["ที่", "👩‍👩‍👧", "မြန်မာ", "dev", "𝒳"]), st.text(min_size=1, max_size=8))
 
+SOURCES = st.sampled_from(["board", "gigs"])
+
 
 @st.composite
 def many_items(draw):
     count = draw(st.integers(min_value=1, max_value=12))
     return tuple(
-        item(f"{number}) " + " ".join(draw(st.lists(WORDS, max_size=6))), draw(LINKS)) for number in range(count)
+        item(f"{number}) " + " ".join(draw(st.lists(WORDS, max_size=6))), draw(LINKS), draw(SOURCES))
+        for number in range(count)
     )
 
 
@@ -40,7 +43,26 @@ def test_an_item_of_nothing_but_a_title_is_its_title():
 def test_several_items_stand_under_a_heading():
     text = digests.as_text(digest(item("Dev", "https://e.test/1"), item("Cook")))
 
-    assert text == "2 new items\n\nDev\nhttps://e.test/1\n\nCook"
+    assert text == "2 new items\n\nDev\nhttps://e.test/1\n\nCook\n\nboard · python"
+
+
+@pytest.mark.parametrize(
+    ("source", "subscriptions", "reason"),
+    [("gigs", ("python",), "gigs · python"), ("board", ("bots",), "board · bots"), ("", (), None)],
+)
+def test_items_that_are_told_for_different_reasons_say_so_each(
+    source: str, subscriptions: tuple[str, ...], reason: str | None
+):
+    told = digest(item("Dev", "https://e.test/1"), item("Cook", source=source, subscriptions=subscriptions))
+
+    last = "\n".join(filter(None, ["Cook", reason]))
+    assert digests.as_text(told) == f"2 new items\n\nDev\nhttps://e.test/1\nboard · python\n\n{last}"
+
+
+def test_several_items_of_nothing_but_titles_have_no_last_line():
+    bare = [item(title, source="", subscriptions=()) for title in ("Dev", "Cook")]
+
+    assert digests.as_text(digest(*bare)) == "2 new items\n\nDev\n\nCook"
 
 
 def test_the_heading_is_in_the_language_of_the_recipient():

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from app.domain.health import Facts, judge
+from app.domain.parked import Parked
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 EVERY = timedelta(minutes=15)
@@ -53,6 +55,9 @@ NONE_YET: dict[str, Any] = {
         ({"oldest_due_at": ago(44)}, "pass", "jobs:oldest_due"),
         ({"oldest_due_at": ago(46)}, "warn", "jobs:oldest_due"),
         ({"oldest_due_at": ago(-1)}, "pass", "jobs:oldest_due"),
+        ({"parked": Parked(count=1, types=["send_recipt"], since=ago(59))}, "pass", "jobs:held"),
+        ({"parked": Parked(count=1, types=["send_recipt"], since=ago(61))}, "warn", "jobs:held"),
+        ({"parked": Parked(count=0, types=[], since=None)}, "pass", "jobs:held"),
     ],
 )
 def test_what_decides(changed: dict[str, Any], status: str, part: str):
@@ -96,6 +101,41 @@ def test_the_detail_tells_times_and_ages():
     ]
     assert checks["jobs:oldest_due"] == [{"status": "pass", "observedValue": 120, "observedUnit": "s"}]
     assert checks["alerts:open"] == [{"status": "warn", "observedValue": ["job_failed:mail"]}]
+    assert checks["jobs:held"] == [{"status": "pass", "observedValue": 0, "observedUnit": "jobs", "types": []}]
+
+
+def test_jobs_that_nobody_handles_are_a_number_and_their_types():
+    parked = Parked(count=7, types=["send_recipt", "a\nb"], since=ago(90))
+
+    [held] = judge(dataclasses.replace(WELL, parked=parked), expected_every=EVERY).checks["jobs:held"]
+
+    assert held == {
+        "status": "warn",
+        "observedValue": 7,
+        "observedUnit": "jobs",
+        "types": ["send_recipt", "a\ufffdb"],
+        "output": "nobody handles these types: add a handler, or cancel the jobs",
+    }
+
+
+@pytest.mark.parametrize("letter", ["x", "\x00", '"', "ที", "😀"])
+def test_however_much_is_wrong_the_detail_is_short(letter: str):
+    names = [f"{number} {letter * 5000}" for number in range(20)]
+    parked = Parked(count=1000, types=names, since=ago(10_000))
+    facts = dataclasses.replace(WELL, open_alerts=names, failing_sources=names, parked=parked, oldest_due_at=ago(1e6))
+
+    checks = judge(facts, expected_every=EVERY).checks
+
+    assert len(json.dumps(checks, ensure_ascii=False).encode()) < 7 * 1024
+    assert checks["jobs:held"][0]["types"] != []
+
+
+def test_twenty_alerts_about_sources_with_the_longest_names_are_all_named():
+    names = [f"source_failing:{number:>064}" for number in range(20)]
+
+    checks = judge(dataclasses.replace(WELL, open_alerts=names), expected_every=EVERY).checks
+
+    assert checks["alerts:open"][0]["observedValue"] == names
 
 
 @pytest.mark.parametrize(

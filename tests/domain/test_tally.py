@@ -85,6 +85,17 @@ def test_a_failure_in_words_makes_a_batch_partial_and_is_told_once():
     assert tally.errors == ["source board failed", "channel line failed"]
 
 
+def test_what_is_noted_is_told_after_the_failures_and_makes_no_batch_partial():
+    tally = Tally()
+    tally.note("1 job is parked")
+
+    assert (tally.status, tally.errors) == ("ok", ["1 job is parked"])
+
+    tally.fail("source board failed")
+
+    assert (tally.status, tally.errors) == ("partial", ["source board failed", "1 job is parked"])
+
+
 @pytest.mark.parametrize("count", [MOST_ERRORS, MOST_ERRORS + 1, 500])
 def test_many_failures_fit_into_an_answer(count: int):
     tally = Tally()

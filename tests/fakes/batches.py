@@ -57,13 +57,23 @@ def runnable(
     *,
     own: bool = False,
     timeout: float = 15,
+    threaded: bool = False,
     delays: tuple[timedelta, ...] | None = None,
     after: frozenset[str] = frozenset(),
     payload: type[BaseModel] = AnyPayload,
 ) -> Runnable:
     module: Any = SimpleNamespace(Payload=payload, handle=handle)
     seconds = timedelta(seconds=timeout)
-    return Runnable(type=name, module=module, own=own, timeout=seconds, delays=delays, least=OWN_LEAST, after=after)
+    return Runnable(
+        type=name,
+        module=module,
+        own=own,
+        timeout=seconds,
+        threaded=threaded,
+        delays=delays,
+        least=OWN_LEAST,
+        after=after,
+    )
 
 
 @asynccontextmanager

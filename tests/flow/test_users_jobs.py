@@ -208,7 +208,7 @@ async def test_a_job_whose_time_out_does_not_fit_the_budget_is_not_started(stage
         ("def handle(payload, ctx): pass", "needs `class Payload"),
         ("import nothing_of_that_name", "cannot be imported"),
         (HANDLER.format(body="return None").replace("seconds=1", "minutes=5"), "it would never start"),
-        (HANDLER.format(body="return None").replace("async def", "def"), "needs `async def handle"),
+        (HANDLER.format(body="return None").replace("def handle", "def run"), "needs `async def handle"),
     ],
 )
 async def test_a_handler_that_cannot_work_keeps_the_service_from_starting(stage: Stage, text: str, told: str):

@@ -83,7 +83,6 @@ def test_a_missing_folder_has_no_types(tmp_path: Path):
         ("send_message", GREET, "is one of the service's own job types; rename the file"),
         ("greet", GREET.replace("Payload", "Load"), "needs `class Payload(pydantic.BaseModel)`"),
         ("greet", GREET.replace("(BaseModel)", ""), "needs `class Payload(pydantic.BaseModel)`"),
-        ("greet", GREET.replace("async def", "def"), "needs `async def handle(payload, ctx)`"),
         ("greet", GREET.replace("handle", "run"), "needs `async def handle(payload, ctx)`"),
         ("greet", GREET + "TIMEOUT = 5", "TIMEOUT must be a datetime.timedelta above zero"),
         ("greet", GREET + "TIMEOUT = timedelta(0)", "TIMEOUT must be a datetime.timedelta above zero"),

@@ -10,7 +10,7 @@ from app.domain.errors import ConfigError
 from app.settings import DatabaseAddress, from_process, load_database
 from tests.settings.conftest import CRON_SECRET, Load, Problems
 
-MAKE = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+MAKE = "openssl rand -hex 32"
 
 SECRETS = [
     ({}, "CRON_SECRET: is not set"),

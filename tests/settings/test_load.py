@@ -209,7 +209,7 @@ cron = "0 9 * * *"
     )
 
     assert told == [
-        'CRON_SECRET: is not set; make one with: python3 -c "import secrets; print(secrets.token_urlsafe(32))"',
+        "CRON_SECRET: is not set; make one with: openssl rand -hex 32",
         'PORT: must be a whole number from 1 to 65535, not "http"; set PORT=8080 or remove it',
         "wakebell.toml: schedules: not supported yet by this version: remove it",
         "wakebell.toml: channels.line.token: the environment variable LINE_TOKEN is not set; set it",

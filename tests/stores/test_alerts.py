@@ -139,6 +139,53 @@ async def test_each_kind_opens_one_alert_with_its_latest_reason_and_all_are_one_
     assert await world.messages_about_alerts() == 1
 
 
+async def test_of_jobs_that_failed_the_last_is_named(judge: Judge, world: World):
+    await world.job("mail", "failed")
+    last = await world.job("mail", "failed")
+    report = await world.job("report", "failed")
+    await world.source("board", 3)
+    await world.message("me", "failed")
+
+    await judge()
+
+    assert {i.subject: i.last_job for i in judge.opened} == {"mail": last, "report": report, "board": None, "me": None}
+
+
+async def test_jobs_that_stay_failed_are_counted_when_their_type_goes_well_again(judge: Judge, world: World):
+    for kind, count in (("mail", 4), ("report", 1), ("bulk", 1500)):
+        await world.sql.execute(
+            "INSERT INTO wakebell.jobs (type, status, finished_at) SELECT $1, 'failed', now() "
+            "FROM generate_series(1, $2)",
+            *(kind, count),
+        )
+    await world.message("me", "failed")
+    await judge()
+    await judge()
+    await world.sql.execute(
+        "UPDATE wakebell.jobs SET status = 'done', finished_at = clock_timestamp() "
+        "WHERE id IN (SELECT min(id) FROM wakebell.jobs WHERE type IN ('mail', 'report') GROUP BY type)"
+    )
+    await world.job("bulk", "done")
+    await world.message("me", "sent")
+    await judge()
+
+    assert {i.subject: i.kept for i in judge.resolved} == {"mail": 3, "report": 0, "bulk": 1001, "me": 0}
+
+
+async def test_jobs_that_nobody_handles_are_told_by_every_judging_and_open_nothing(judge: Judge, world: World):
+    await world.sql.execute(
+        "INSERT INTO wakebell.jobs (type, held) SELECT 'type' || n % 2, true FROM generate_series(1, 5) AS n"
+    )
+
+    for expected in (0, 1):
+        judged = await judge()
+
+        assert (judged.opened, judged.open) == (expected, expected)
+        assert judged.parked is not None
+        assert (judged.parked.count, judged.parked.types) == (5, ["type0", "type1"])
+        await world.job("mail", "failed")
+
+
 async def test_a_further_failure_is_counted_and_not_told(judge: Judge, world: World):
     await world.job("mail", "failed", "first")
     await world.source("board", 3)
@@ -420,7 +467,7 @@ SELECT kind || ':' || subject, kind, subject, now() - interval '9 days', now() -
 FROM (VALUES ('job_failed', 'gone'), ('job_failed', 'greet1'), ('message_failed', 'me'), ('source_failing', 'board'))
   AS given (kind, subject)
 """
-PARAMS: dict[str, list[Any]] = {"look": [3, "{board}"], "open": [3, "{board}"], "resolve": ["{board}", "{me}"]}
+PARAMS: dict[str, list[Any]] = {"look": [3, "{board}"], "open": [3, "{board}"], "resolve": ["{board}", "{me}", 1001]}
 
 
 @pytest.mark.timeout(300)

@@ -23,7 +23,7 @@ async def test_an_empty_database_has_nothing_to_tell(health: HealthFacts):
     facts = await health.read([])
 
     assert (facts.first_tick_at, facts.last_tick_at, facts.last_tick_status, facts.last_success_at) == (None,) * 4
-    assert (facts.oldest_due_at, facts.open_alerts, facts.failing_sources) == (None, [], [])
+    assert (facts.oldest_due_at, facts.open_alerts, facts.failing_sources, facts.parked) == (None, [], [], None)
 
 
 async def test_a_killed_tick_counts_as_the_latest_and_not_as_a_success(health: HealthFacts, sql: asyncpg.Connection):

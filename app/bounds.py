@@ -1,0 +1,145 @@
+"""A time-out for one job that does not count the time in which another one held the event loop.
+
+A handler that blocks the loop (a `time.sleep`, a long computation) stops all jobs of its process. Without this the
+time-outs of all of them would be over when it lets go, and jobs would fail for what one of them did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+    from types import TracebackType
+
+log = logging.getLogger(__name__)
+
+BLOCKING_SECONDS = 1.0
+"""A step of this length is told in the log: what else runs in the process has stood still for it."""
+
+
+class Stalls:
+    """How long the loop was held, in all, since the process began."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+
+STALLS = Stalls()
+
+
+class Bound:
+    """`async with Bound(seconds) as bound`: cancels what is inside once its own time is over; `expired` says so."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stalled = 0.0
+        self.expired = False
+
+    async def __aenter__(self) -> Self:
+        """Begin to count."""
+        self._task = asyncio.current_task()
+        self._stalled = STALLS.total
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._over)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop counting; a cancellation of its own becomes TimeoutError."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.expired or self._task is None:
+            return
+        others = self._task.uncancel()  # somebody else may have cancelled the task as well: that goes on
+        if kind is not None and issubclass(kind, asyncio.CancelledError) and not others:
+            raise TimeoutError from error
+
+    def _over(self) -> None:
+        stalled = STALLS.total - self._stalled
+        if stalled > 0:  # what the loop stood still does not count
+            self._stalled = STALLS.total
+            self._timer = asyncio.get_running_loop().call_later(stalled, self._over)
+        elif self._task is not None:
+            self.expired = True
+            self._task.cancel()
+
+
+class Stepped:
+    """Awaits something and measures each of its steps; a long one is a stall for everybody else."""
+
+    def __init__(self, awaited: Awaitable[Any], about: dict[str, Any]) -> None:
+        self._awaited = awaited
+        self._about = about
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """What it returns."""
+        steps = self._awaited.__await__()
+        send, value = steps.send, None
+        while True:
+            begun = time.monotonic()
+            try:
+                waited_for = send(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                self._measure(time.monotonic() - begun)
+            try:
+                value = yield waited_for
+                send = steps.send
+            except BaseException as error:  # noqa: BLE001 - handed on to the handler, whatever it is
+                send, value = steps.throw, error
+
+    def _measure(self, seconds: float) -> None:
+        if seconds >= BLOCKING_SECONDS:
+            STALLS.total += seconds
+            log.warning(
+                "job blocked the event loop",
+                extra={**self._about, "seconds": round(seconds, 1), "advice": "def handle runs in a thread"},
+            )
+
+
+async def in_thread(call: Callable[..., Any], *args: Any) -> Any:
+    """What a blocking call returns, from a thread of its own.
+
+    A call that is not over when its time is goes on: a thread cannot be stopped. It is a daemon, so that the process
+    can end without it, and whatever it does by then, its job's lost lease keeps that from being written down.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if answer.done():  # its time was over
+            return
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            value = context.run(call, *args)
+        except StopIteration as stopped:  # a Future refuses it
+            error = RuntimeError(f"StopIteration: {stopped}")
+        except BaseException as raised:  # noqa: BLE001 - the job's, whatever it is
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            log.debug("a job's thread outlived its tick")
+
+    threading.Thread(target=work, name="job", daemon=True).start()
+    return await answer

@@ -1,0 +1,41 @@
+"""How many jobs to have at hand, beside those that run.
+
+Claiming and finishing cost a round trip, however many jobs they are about; a job that is claimed and waits is kept
+from others. So: as many as are worth half a second of work, by how long the last ones took.
+"""
+
+from __future__ import annotations
+
+WORTH_SECONDS = 0.5
+"""Of work that may wait here under its lease: far below the lease's margin of ten seconds."""
+
+MOST = 1000
+"""Jobs in one claim: beyond it nothing was gained (1,000 at once cost 27 ms, 100 cost 4)."""
+
+SHARE = 0.2
+"""What the newest job counts in the mean."""
+
+
+class Pace:
+    """How long jobs take, and what follows from it."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._mean: float | None = None
+
+    def took(self, seconds: float) -> None:
+        """One more job ended."""
+        self._mean = seconds if self._mean is None else self._mean + SHARE * (seconds - self._mean)
+
+    @property
+    def at_hand(self) -> int:
+        """Jobs to hold, running ones included: the slots' own number until something is known."""
+        if self._mean is None:
+            return self._slots
+        worth = int(self._slots * WORTH_SECONDS / max(self._mean, 1e-6))
+        return max(self._slots, min(worth, MOST))
+
+    def room(self, held: int) -> int:
+        """How many to claim now; 0 while there is enough at hand, since a few at a time cost as much as many."""
+        free = self.at_hand - held
+        return free if free * 2 >= self.at_hand or held < self._slots else 0

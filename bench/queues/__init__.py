@@ -1,0 +1,1 @@
+"""The queue beside its peers and beside hand-written loops."""

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from app import bounds
+from app.bounds import Bound, Stepped, in_thread
+
+NAME: contextvars.ContextVar[str] = contextvars.ContextVar("name")
+
+
+async def test_what_is_over_its_time_is_cancelled_and_told():
+    bound = Bound(0.01)
+
+    with pytest.raises(TimeoutError):
+        async with bound:
+            await asyncio.Event().wait()
+
+    assert bound.expired
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_what_ends_in_time_is_left_alone():
+    async with Bound(60) as bound:
+        value = await asyncio.sleep(0, "done")
+
+    assert (value, bound.expired) == ("done", False)
+
+
+async def test_a_time_out_of_the_inside_stays_what_it_is():
+    bound = Bound(60)
+
+    with pytest.raises(TimeoutError, match="mine"):
+        async with bound:
+            raise TimeoutError("mine")
+
+    assert not bound.expired
+
+
+async def test_a_cancellation_from_outside_goes_on():
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        async with Bound(60):
+            begun.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await begun.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_the_time_in_which_another_held_the_loop_does_not_count(monkeypatch: pytest.MonkeyPatch):
+    stalls = bounds.Stalls()
+    monkeypatch.setattr(bounds, "STALLS", stalls)
+    bound = Bound(60)
+
+    async with bound:
+        stalls.total = 0.05
+        bound._over()  # the timer, as if the 60 s were over
+        assert not bound.expired
+        bound._over()
+        assert bound.expired
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(0)
+
+
+async def test_a_long_step_is_a_stall_and_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    monkeypatch.setattr(bounds, "BLOCKING_SECONDS", 0)
+    monkeypatch.setattr(bounds, "STALLS", stalls := bounds.Stalls())
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    assert await Stepped(work(), {"job": 7}) == "done"
+
+    assert stalls.total > 0
+    assert {record.getMessage() for record in caplog.records} == {"job blocked the event loop"}
+    assert caplog.records[0].__dict__["job"] == 7
+
+
+async def test_steps_hand_errors_and_cancellations_in_and_out():
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise KeyError("cleaned up") from None
+
+    async def stepped() -> None:
+        await Stepped(work(), {})
+
+    task = asyncio.create_task(stepped())
+    await begun.wait()
+    task.cancel()
+
+    with pytest.raises(KeyError, match="cleaned up"):
+        await task
+
+
+async def test_a_blocking_call_runs_in_a_daemon_thread_with_the_callers_context():
+    NAME.set("caller")
+
+    def call(more: str) -> tuple[str, bool, bool]:
+        return (
+            NAME.get() + more,
+            threading.current_thread().daemon,
+            threading.current_thread() is threading.main_thread(),
+        )
+
+    assert await in_thread(call, "!") == ("caller!", True, False)
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), SystemExit(3), KeyboardInterrupt()])
+async def test_what_a_thread_raises_is_raised_here(error: BaseException):
+    def call() -> Any:
+        raise error
+
+    with pytest.raises(type(error)):
+        await in_thread(call)
+
+
+async def test_a_thread_that_is_not_waited_for_any_more_harms_nobody():
+    go_on, over = threading.Event(), threading.Event()
+
+    def call() -> None:
+        go_on.wait(30)
+        over.set()
+
+    with pytest.raises(TimeoutError):
+        async with Bound(0.01):
+            await in_thread(call)
+    go_on.set()
+
+    assert await asyncio.to_thread(over.wait, 30)
+    await asyncio.sleep(0)
