@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What the environment was made from: the lock, and pyproject.toml down to its first ruled line. While this is what
 # stands in .venv/made-from, there is nothing to install.
 MADE_FROM = $(CURDIR) $(shell { cat requirements-dev.lock; sed '/^\# ---/q' pyproject.toml; } | cksum)
-PIP = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
+PIP = PYTHONUNBUFFERED=1 $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url \
 	--no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe
 

@@ -22,7 +22,7 @@ channel = "inbox"
 to = ["me"]
 """
 
-BROKEN_HANDLER = "from pydantic import BaseModel\nclass Payload(BaseModel): ...\ndef handle(payload, ctx): ...\n"
+BROKEN_HANDLER = "from pydantic import BaseModel\nclass Payload(BaseModel): ...\n"
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ async def test_a_handler_that_is_none_is_told(environ: dict[str, str], tmp_path:
 
     found = await check.run(environ)
 
-    assert found.problems == ["handlers/greet.py: needs `async def handle(payload, ctx)`"]
+    assert found.problems == [
+        "handlers/greet.py: needs `async def handle(payload, ctx)`, or `def` for work that blocks"
+    ]
 
 
 async def test_a_configuration_that_is_wrong_does_not_hide_the_database(environ: dict[str, str]):
@@ -117,3 +119,45 @@ async def test_what_was_found_before_comes_first(environ: dict[str, str]):
 
     assert found.problems[0] == "no embedded PostgreSQL"
     assert found.problems[1].startswith("DATABASE_URL: is not set")
+
+
+HANDLER = "from pydantic import BaseModel\nclass Payload(BaseModel): ...\nasync def handle(payload, ctx): ...\n"
+
+
+async def test_handlers_that_were_found_are_named(environ: dict[str, str], tmp_path: Path):
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "greet.py").write_text(HANDLER)
+
+    found = await check.run(environ)
+
+    assert "handler greet: handlers/greet.py" in found.lines
+
+
+async def test_handlers_are_told_in_one_style(environ: dict[str, str], tmp_path: Path):
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "send-Mail.py").write_text(HANDLER)
+
+    wrong_name = (await check.run(environ)).problems
+    (tmp_path / "handlers" / "broken.py").write_text("import nothing_of_the_kind")
+    broken = (await check.run(environ)).problems
+
+    assert wrong_name == [
+        "handlers/send-Mail.py: the name is that of the job type: lower-case letters, digits and _; rename the file"
+    ]
+    assert broken[0].startswith("handlers/broken.py: cannot be imported: ModuleNotFoundError")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+async def test_a_source_that_no_host_finds_is_no_problem_but_told(environ: dict[str, str], tmp_path: Path, host: str):
+    (tmp_path / "wakebell.toml").write_text(f'[sources.gigs]\nkind = "feed"\nurl = "http://{host}:8099/gigs.xml"\n')
+
+    found = await check.run(environ)
+
+    assert found.problems == []
+    assert any(line.startswith("source gigs: is on this machine alone") for line in found.lines)
+
+
+async def test_without_the_database_the_rest_is_looked_at(environ: dict[str, str]):
+    found = await check.run({**environ, "DATABASE_URL": "", "CRON_SECRET": ""}, database=False)
+
+    assert [problem.partition(":")[0] for problem in found.problems] == ["CRON_SECRET"]

@@ -81,10 +81,26 @@ def test_a_check_without_any_database_still_tells_the_rest(
         raise ServiceError("The embedded PostgreSQL is not installed: set DATABASE_URL.")
 
     monkeypatch.setattr(postgres, "start", missing)
-    monkeypatch.setenv("CRON_SECRET", "short")
+    (folder / "handlers").mkdir()
+    (folder / "handlers" / "broken.py").write_text("import nothing_of_the_kind")
 
     assert cli.main(["check"]) == 1
 
     told = capsys.readouterr().err
     assert "The embedded PostgreSQL is not installed" in told
-    assert "CRON_SECRET: " in told
+    assert "handlers/broken.py: cannot be imported" in told
+
+
+@pytest.mark.parametrize("command", ["check", "tick"])
+def test_where_the_configuration_cannot_be_read_no_database_is_made(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+):
+    (folder / "wakebell.toml").unlink()
+    monkeypatch.setattr(postgres, "start", lambda: pytest.fail("a database was started"))
+
+    assert cli.main([command]) == 1
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("wakebell.toml: there is no such file")
+    assert len(captured.err.splitlines()) == 1

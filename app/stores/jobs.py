@@ -124,7 +124,8 @@ class Jobs:
         if not jobs:
             return []
         params = {"jobs": jobs_text(jobs), "most": MOST_AT_ONCE}
-        return [Enqueued(row["id"], row["created"]) for row in await self._asked(SQL["enqueue_many"], params)]
+        [added] = await self._asked(SQL["enqueue_many"], params)
+        return [Enqueued(abs(job_id), job_id > 0) for job_id in json.loads(added["ids"])]
 
     async def _enqueue_one(self, job: NewJob) -> Enqueued:
         try:

@@ -24,10 +24,10 @@ SELECT wakebell.replace_job(
 ) AS id;
 
 -- name: enqueue_many
--- All or none of them; two at once wait for each other where their unique keys meet, and never deadlock.
-SELECT added.id, added.created
-FROM wakebell.check_and_add_jobs(CAST(CAST(:jobs AS text) AS jsonb), CAST(:most AS integer)) AS added
-ORDER BY added.position;
+-- All or none of them; two at once wait for each other where their unique keys meet, and never deadlock. One row for all,
+-- since ten thousand cost a tenth of the whole: ids in order, below zero where a twin was there already.
+SELECT CAST(json_agg(CASE WHEN added.created THEN added.id ELSE -added.id END ORDER BY added.position) AS text) AS ids
+FROM wakebell.check_and_add_jobs(CAST(CAST(:jobs AS text) AS jsonb), CAST(:most AS integer)) AS added;
 
 -- name: enqueue_own
 -- The same for the service's own queues, which `enqueue` refuses.

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2,000 jobs and 2 rounds; bench/last.md is left as it is")
     parser.add_argument("--jobs", type=int, help="instead of 20,000")
     parser.add_argument("--rounds", type=int, help="instead of 5")
-    parser.add_argument("--only", default="", help="contenders whose name holds this")
+    parser.add_argument("--only", default="", help="contenders whose names hold one of these, parted by commas")
     parser.add_argument("--profile", action="store_true", help="also where the time of our drain goes")
     args = parser.parse_args()
     jobs = args.jobs or (2_000 if args.quick else 20_000)

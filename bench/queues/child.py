@@ -22,10 +22,10 @@ async def run(contender: Any, action: str, url: str, count: int) -> dict[str, fl
         await contender.prepare(url)
         return {}
     async with contender.opened(url) as app:
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         await (contender.put if action == "put" else contender.drain)(app, count)
-        seconds = time.perf_counter() - started
-    return {"seconds": seconds, "ran": counter.ran(), "peak_kib": peak_kib()}
+        seconds, cpu = time.perf_counter() - started, time.process_time() - worked
+    return {"seconds": seconds, "cpu": cpu, "ran": counter.ran(), "peak_kib": peak_kib()}
 
 
 def profiled(contender: Any, url: str, count: int) -> dict[str, str]:

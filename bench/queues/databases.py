@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,23 @@ class Server:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Server]:
-    """Started for this run, with its defaults; stopped at the end."""
+    """Started for this run, with its defaults; stopped at the end.
+
+    Raises:
+        SystemExit: another run is at it, which this one would disturb.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "running.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit("Another run of the benchmark is going on here: wait until it has ended.") from None
+        async with _started() as server:
+            yield server
+
+
+@asynccontextmanager
+async def _started() -> AsyncIterator[Server]:
     running = await asyncio.to_thread(postgres.start, FOLDER / "postgres")
     try:
         connection = await asyncpg.connect(host=str(running.socket_folder), user="postgres", database="postgres")

@@ -21,6 +21,7 @@ MOST_MIB = 20
 COLUMNS = {
     "put": "put in, jobs/s",
     "drain": "drain, jobs/s",
+    "cpu": "its CPU, µs a job",
     "0 jobs": "0 jobs, ms",
     "100 jobs": "100 jobs, ms",
     "0 jobs far": "0 jobs, far, ms",

@@ -49,7 +49,8 @@ class Bench:
 
     async def run(self, rounds: int, *, only: str = "") -> Measured:
         """All rounds; each begins with another contender."""
-        taking_part = [c for c in CONTENDERS if c.where in self.commands and only.lower() in c.name.lower()]
+        wanted = only.lower().split(",")
+        taking_part = [c for c in CONTENDERS if c.where in self.commands and any(w in c.name.lower() for w in wanted)]
         taking_part = [contender for contender in taking_part if await self._prepared(contender)]
         for number in range(rounds):
             turn = number % len(taking_part)
@@ -93,6 +94,7 @@ class Bench:
         await self._check(contender, drained, self.count)
         self._note(contender, "put", self.count / put["seconds"])
         self._note(contender, "drain", self.count / drained["seconds"])
+        self._note(contender, "cpu", drained["cpu"] / self.count * 1e6)
         self._note(contender, "peak", drained["peak_kib"] / 1024)
         await self._fresh(contender)
         idle = await self._child(contender, "drain", 0)

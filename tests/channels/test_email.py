@@ -323,3 +323,13 @@ def test_the_port_goes_with_the_security(security, port):
     chosen = options(security=security).model_copy(update={"port": None})
 
     assert email._client(chosen, greeting="example.com").port == port
+
+
+@pytest.mark.parametrize("to", ["me@example.com", "Me <me@example.com>", "me@localhost", "me@บริษัท.example"])
+def test_an_address_may_be_right(to: str):
+    assert email.check_address(to) is None
+
+
+@pytest.mark.parametrize("to", ["me", "@example.com", "a@example.com, b@example.com", "U" + "0" * 32, "me@"])
+def test_what_is_no_address_is_told(to: str):
+    assert email.check_address(to) == "is no e-mail address; write one such as name@example.com"

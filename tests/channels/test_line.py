@@ -182,3 +182,16 @@ def test_wrong_options_are_refused_with_a_sentence(options, words):
 
     assert words in str(caught.value)
     assert "a1a1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("to", ["U4af4980629a0b1c2d3e4f5a6b7c8d9e0", "C" + "0" * 32, "R" + "f" * 32])
+def test_an_id_may_be_right(to: str):
+    assert line.check_address(to) is None
+
+
+@pytest.mark.parametrize("to", ["U...", "@me", "U4af4980629", "X" + "0" * 32, "U" + "g" * 32, "U" + "0" * 33, "me"])
+def test_what_is_no_id_is_told(to: str):
+    told = line.check_address(to)
+
+    assert told is not None
+    assert told.startswith("is no id of LINE")

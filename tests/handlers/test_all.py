@@ -81,6 +81,7 @@ def test_a_missing_folder_has_no_types(tmp_path: Path):
     ("name", "text", "told"),
     [
         ("send_message", GREET, "is one of the service's own job types; rename the file"),
+        ("send-Mail", GREET, "the name is that of the job type: lower-case letters, digits and _; rename the file"),
         ("greet", GREET.replace("Payload", "Load"), "needs `class Payload(pydantic.BaseModel)`"),
         ("greet", GREET.replace("(BaseModel)", ""), "needs `class Payload(pydantic.BaseModel)`"),
         ("greet", GREET.replace("handle", "run"), "needs `async def handle(payload, ctx)`"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 import asyncpg
@@ -47,6 +48,23 @@ async def test_the_first_round_is_silent_and_the_next_one_tells(
     assert (first.etag, first.last_modified) == (None, None)
     assert (second.etag, second.last_modified) == ('"1"', "Mon")
     assert (second.source, second.http) == ("board", ctx.http)
+
+
+async def test_what_is_odd_about_a_source_is_loud_in_its_first_round_and_logged_in_each(
+    ctx: Context, sql: asyncpg.Connection, source: Source, run: Run, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, logger="app")
+    source.answer = Fetched(items=items("old"), warnings=("the feed is not well-formed",))
+    for _ in range(2):
+        await planned(ctx, sql)
+        await run("fetch_source")
+
+    odd = [record for record in caplog.records if record.getMessage() == "source odd but readable"]
+    assert [record.levelno for record in odd] == [logging.WARNING, logging.INFO]
+    assert {(vars(record)["source"], *vars(record)["warnings"]) for record in odd} == {
+        ("board", "the feed is not well-formed")
+    }
+    assert ctx.tally.status == "ok"
 
 
 async def test_an_unchanged_source_is_counted_as_such(ctx: Context, sql: asyncpg.Connection, source: Source, run: Run):

@@ -40,6 +40,10 @@ class LineOptions(BaseModel):
     base_url: str = "https://api.line.me"
 
 
+def _wrong(to: str) -> str | None:
+    return None if to.startswith("U") else "is no id; write another"
+
+
 class Nothing(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -48,7 +52,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "app.sources": {"feed": SimpleNamespace(Options=FeedOptions)},
     "app.channels": {
         "inbox": SimpleNamespace(Options=Nothing),
-        "line": SimpleNamespace(Options=LineOptions),
+        "line": SimpleNamespace(Options=LineOptions, check_address=_wrong),
         "slack": SimpleNamespace(Options=Nothing, ADDRESSED=False),
     },
 }

@@ -106,6 +106,7 @@ AUDIENCE = [
     ("[recipients.me]\n", "recipients.me.channel: is missing; write the name of a channel (there is only inbox)"),
     (f'{LINE}[recipients.me]\nchannel = "line"\n', "recipients.me.to: is missing: whom to reach on the channel"),
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = ""\n', "recipients.me.to: is empty"),
+    (f'{LINE}[recipients.me]\nchannel = "line"\nto = "@me"\n', 'recipients.me.to: "@me" is no id; write another'),
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = 12345\n', "recipients.me.to: must be a text in quotes, not 12345"),
     ('[recipients.me]\nchannel = "line"\n', 'recipients.me.channel: there is no channel "line"; there is only inbox'),
     ('[recipients.me]\nchannel = "inbox"\nquiet_hours = "22:00-07:00"\n', "me.quiet_hours: not supported yet by this"),

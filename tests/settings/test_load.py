@@ -342,3 +342,39 @@ min = { a = "env:API_TOKEN" }
     for value in (*SECRETS.values(), "short-cron", "short-api", "heartbeat-key", "literal token", "literal-hook"):
         assert value not in text
     assert "the variable LINE_USER_ID" in text
+
+
+LINE = """
+[channels.line]
+kind = "line"
+token = "x"
+{more}
+[recipients.me]
+channel = "line"
+to = "env:LINE_USER_ID"
+"""
+
+
+def test_an_address_that_cannot_be_right_is_told_but_not_repeated(problems_of: Problems):
+    told = problems_of(LINE.format(more=""), {"LINE_USER_ID": "@somebody"})
+
+    assert told == ["wakebell.toml: recipients.me.to: what the variable LINE_USER_ID holds is no id; write another"]
+
+
+def test_addresses_of_a_stand_in_may_look_otherwise(load_text: Load):
+    settings = load_text(LINE.format(more='base_url = "http://127.0.0.1:1"'), {"LINE_USER_ID": "somebody"})
+
+    assert settings.recipients["me"].to == "somebody"
+
+
+@pytest.mark.parametrize("value", ["...", "U...", "…", "U…"])
+def test_a_placeholder_is_told(problems_of: Problems, value: str):
+    told = problems_of(LINE.format(more=""), {"LINE_USER_ID": value})
+
+    fault = "the environment variable LINE_USER_ID holds a placeholder; put the real value there"
+    assert told == [f"wakebell.toml: recipients.me.to: {fault}"]
+
+
+@pytest.mark.parametrize("written", ["handlers", "handlers/"])
+def test_the_usual_folder_of_handlers_need_not_be_there(load_text: Load, folder: Path, written: str):
+    assert load_text(f'[service]\nhandlers = "{written}"\n').service.handlers == folder / "handlers"

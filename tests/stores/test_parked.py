@@ -50,7 +50,9 @@ async def test_however_many_there_are_it_reads_few_pages(sql: asyncpg.Connection
     statement = str(parked.SQL["parked"].compile(dialect=dialect.dialect()))
     [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *PARAMS))
 
-    assert plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"] < 120
+    assert (
+        plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"] < 1200
+    )  # most of them to count a thousand
 
 
 PARAMS = [20, 1000]
