@@ -43,6 +43,9 @@ is left then is enough to compose and to send."""
 STOP_SECONDS = 8.0
 """What a running job gets to end in once the process was told to stop; Cloud Run kills after 10."""
 
+UNFINISHED_SECONDS = 0.05
+"""How long quick jobs that have ended wait for others to be finished with."""
+
 LOST_SECONDS = 2.0
 """What cut jobs get to write that they were cut, when the database is gone already: their leases end by themselves."""
 
@@ -90,6 +93,7 @@ class _Drain:
         """Of running jobs, own and users'."""
 
         self._may_have_orphans = False
+        self._waited_long = False
         self._changed = asyncio.Event()
         self._bug: BaseException | None = None
         self.broken: DatabaseUnavailable | None = None
@@ -145,12 +149,15 @@ class _Drain:
 
     async def _wait(self) -> None:
         """Until a job has ended or the process is told to stop; or until what was held back is not to wait longer."""
-        if self._ended or self._given_back or self._idle:
+        if self._given_back or self._idle or (self._ended and not self._more_will_end):
             return
+        own = self._patience() if self._count[True] else None
+        patience = UNFINISHED_SECONDS if self._ended else own
         try:
-            async with asyncio.timeout(self._patience() if self._count[True] else None):
+            async with asyncio.timeout(patience):
                 await self._changed.wait()
         except TimeoutError:
+            self._waited_long = bool(self._ended)  # a slow one among quick ones must not keep them from being finished
             self._may_be_due[True] = True
 
     def _patience(self) -> float | None:
@@ -190,9 +197,22 @@ class _Drain:
     async def _turn(self) -> None:
         """Finish what has ended and claim the next, in one call."""
         await self._give_back()
-        held = len(self._ready) + self._count[False]
-        limit = min(self._pace.room(held), self._left) if self._may_be_due[False] and not self._done_starting() else 0
-        await self._finish(limit=max(limit, 0))
+        limit = self._room()
+        if limit or not self._more_will_end:
+            self._waited_long = False
+            await self._finish(limit=limit)
+
+    def _room(self) -> int:
+        if not self._may_be_due[False] or self._done_starting():
+            return 0
+        return max(min(self._pace.room(len(self._ready) + self._count[False]), self._left), 0)
+
+    @property
+    def _more_will_end(self) -> bool:
+        """Quick jobs are finished when half of what is at hand has ended, or when nothing more is under way."""
+        under_way = self._ready or self._count[False]
+        few = len(self._ended) * 2 < self._pace.at_hand
+        return bool(under_way) and self._pace.quick and few and not self._waited_long
 
     async def _finish(self, *, limit: int) -> None:
         leases = self._leases(own=False) if limit else {}
@@ -277,4 +297,5 @@ class _Drain:
             self._ended.append(finished)
         self._may_be_due[own] = True
         self._start_ready()
-        self._changed.set()
+        if own or not self._more_will_end or self._room():  # else the loop would wake for each of a thousand quick jobs
+            self._changed.set()

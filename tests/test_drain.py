@@ -481,3 +481,24 @@ async def test_a_handlers_own_transaction_commits_with_the_end_of_its_job(servic
     assert await statuses(sql) == {"done": 16, "pending": 4}
     assert await sql.fetchval("SELECT count(*) FROM public.effects") == 16
     assert (ctx.tally["jobs.done"], ctx.tally["jobs.retrying"]) == (16, 4)
+
+
+async def test_a_slow_job_among_quick_ones_keeps_none_of_them_unfinished(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=60)
+    await add(service, "slow")
+    go_on = asyncio.Event()
+
+    async def slow(payload: Any, ctx: Context) -> None:
+        await go_on.wait()
+
+    async with a_batch(service) as ctx:
+        draining = asyncio.create_task(
+            drain.until_idle(ctx, these(runnable("greet", done), runnable("slow", slow))),
+        )
+        while await statuses(sql) != {"done": 60, "running": 1}:
+            assert not draining.done()
+            await asyncio.sleep(0)
+        go_on.set()
+        await draining
+
+    assert await statuses(sql) == {"done": 61}

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import DBAPIError
 
 from app.domain.jobs import NewJob
+from app.stores import job_params as given
 from app.stores import sql
 from app.stores.database import rows
-from app.stores.job_params import (
-    MOST_AT_ONCE,
-    Ending,
-    done_params,
-    finish_params,
-    jobs_text,
-    leases_text,
-    lost,
-    refusal,
-)
+from app.stores.job_params import MOST_AT_ONCE, Ending
 from app.stores.job_rows import Enqueued, Rescued, StoredJob, Turned, claimed_job, stored_job
 from app.stores.payloads import payload_text
 
@@ -123,7 +115,7 @@ class Jobs:
             raise ValueError(f"at most {MOST_AT_ONCE} jobs at once, not {len(jobs)}; put them in in portions")
         if not jobs:
             return []
-        params = {"jobs": jobs_text(jobs), "most": MOST_AT_ONCE}
+        params = {"jobs": given.jobs_text(jobs), "most": MOST_AT_ONCE}
         [added] = await self._asked(SQL["enqueue_many"], params)
         return [Enqueued(abs(job_id), job_id > 0) for job_id in json.loads(added["ids"])]
 
@@ -139,7 +131,7 @@ class Jobs:
         try:
             return await self._database.fetch(statement, params)
         except DBAPIError as error:
-            raise refusal(error) from error
+            raise given.refusal(error) from error
 
     async def claim(self, *, own: bool, limit: int, leases: Mapping[str, timedelta], token: int) -> list[Job]:
         """Lease due jobs to this tick, the first to be started first.
@@ -153,7 +145,7 @@ class Jobs:
             leases: how long each type is leased for; the other types are left alone.
             token: random, below 2**63: the fence of what is claimed here.
         """
-        params = {"own": own, "most": limit, "leases": leases_text(leases), "token": token}
+        params = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token}
         claimed = await self._database.fetch(SQL["claim"], params)
         return [claimed_job(row, token) for row in claimed]
 
@@ -170,8 +162,8 @@ class Jobs:
 
         The token is the new claim's; each done job has its own. `done` may be empty, `limit` 0.
         """
-        claim = {"own": own, "most": limit, "leases": leases_text(leases), "token": token}
-        turned = await self._database.fetch(SQL["turn"], {**done_params(done), **claim})
+        claim = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token}
+        turned = await self._database.fetch(SQL["turn"], {**given.done_params(done), **claim})
         finished = {row["id"] for row in turned if row["what"] == "finished"}
         return Turned(
             claimed=[claimed_job(row, token) for row in turned if row["what"] == "claimed"],
@@ -182,7 +174,7 @@ class Jobs:
         """Write down runs that went well, at once. Returns ids of lost leases: nothing was written for those."""
         if not done:
             return []
-        finished = {row["id"] for row in await self._database.fetch(SQL["finish_done"], done_params(done))}
+        finished = {row["id"] for row in await self._database.fetch(SQL["finish_done"], given.done_params(done))}
         return [one.job.id for one in done if one.job.id not in finished]
 
     async def finish(
@@ -199,7 +191,7 @@ class Jobs:
 
         Error and traceback of a `retry` and of a `failed` run are kept among the job's failures.
         """
-        params = finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
+        params = given.finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
         [finished] = await self._database.fetch(SQL["finish"], params)
         return finished["status"] is not None
 
@@ -302,7 +294,7 @@ async def lock_in(db: AsyncConnection, job: Job) -> None:
     """
     [found] = await rows(db, SQL["lock"], {"id": job.id, "token": job.token})
     if not found["locked"]:
-        raise lost(job)
+        raise given.lost(job)
 
 
 async def finish_in(
@@ -320,10 +312,10 @@ async def finish_in(
     Raises:
         LeaseLost: another tick has the job; let it roll the transaction back.
     """
-    params = finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
+    params = given.finish_params(job, ending, delay=delay, error=error, result=result, traceback=traceback)
     [finished] = await rows(db, SQL["finish"], params)
     if finished["status"] is None:
-        raise lost(job)
+        raise given.lost(job)
 
 
 async def enqueue_own_in(

@@ -308,8 +308,8 @@ async def test_check_says_the_slowest_schedule_that_is_enough(stage: Stage):
 
     [line] = [line for line in process.log.splitlines() if line.startswith("schedule: ")]
     assert line == (
-        "schedule: a ring every 30 minutes is enough (board is the source that is read most often); "
-        "expected_every_minutes says 15 minutes, and each ring more wakes the host"
+        "schedule: ring every 30 minutes, as often as board wants to be read; no source wants it more often; "
+        "expected_every_minutes says 15 minutes, and every further ring only costs"
     )
 
 

@@ -371,7 +371,7 @@ def test_the_queue_does_what_its_model_does(database_url: str):
             sql = own.run(opened(database_url))
 
         try:
-            settings = hypothesis.settings(max_examples=60, stateful_step_count=40, deadline=None)
+            settings = hypothesis.settings(max_examples=50, stateful_step_count=40, deadline=None)
             run_state_machine_as_test(Here, settings=settings)
         finally:
             own.run(Here.sql.close())
