@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -361,6 +362,7 @@ class Machine(RuleBasedStateMachine):
             row.due = not later
 
 
+@pytest.mark.timeout(600)  # it takes seconds, but when it fails Hypothesis looks for minutes for the shortest way there
 def test_the_queue_does_what_its_model_does(database_url: str):
     database = connect(database_url)
     with asyncio.Runner() as own:
