@@ -120,7 +120,7 @@ def _serve(_: argparse.Namespace) -> int:
         service = service_main.build(configured)
         host, port = configured.environment.host, configured.environment.port
         listening = bind(host, port)
-        service_main.tell_start(service, f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        service_main.tell_start(service, host, port)
         Server(service_main.create_app(service), service.stopping).run(sockets=[listening])
     return 0
 

@@ -47,11 +47,12 @@ def build(settings: Settings) -> Service:
     return Service(settings=settings, stores=stores.over(database), handlers=users)
 
 
-def tell_start(service: Service, address: str) -> None:
+def tell_start(service: Service, host: str, port: int) -> None:
     """The one line that a start leaves in the log: what this process has read, and where it listens."""
     settings = service.settings
     read = {
-        "address": address,
+        "host": host,
+        "port": port,
         "sources": len(settings.sources),
         "channels": len(settings.channels),
         "handlers": sorted(service.handlers),

@@ -21,11 +21,11 @@ async def test_a_start_says_in_one_line_what_it_has_read(
     service = a_service(database_url, tmp_path, CONFIGURATION)
 
     with caplog.at_level(logging.INFO):
-        main.tell_start(service, "http://0.0.0.0:8080")
+        main.tell_start(service, "0.0.0.0", 8080)
 
     [record] = caplog.records
     told = vars(record)
     assert (record.levelname, record.message) == ("INFO", "serving")
-    assert (told["address"], told["sources"], told["channels"]) == ("http://0.0.0.0:8080", 1, 1)
+    assert (told["host"], told["port"], told["sources"], told["channels"]) == ("0.0.0.0", 8080, 1, 1)
     assert told["handlers"] == sorted(service.handlers)
     assert "s3cr3t" not in str(told)
