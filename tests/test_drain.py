@@ -423,7 +423,7 @@ async def test_results_are_kept_and_a_lost_lease_among_them_is_told(
 
 async def test_many_quick_jobs_are_finished_by_few_calls(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", count=300)
-    counting = Counting(service.stores.jobs)
+    counting: Any = Counting(service.stores.jobs)
     counted: Any = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=counting))
 
     async with a_batch(counted) as ctx:
