@@ -224,7 +224,14 @@ class _Drain:
             return
         begun = time.monotonic()
         token = self._ctx.random.getrandbits(62)  # of each claim: a job that comes back must not share its former fence
-        turned = await self._ctx.stores.jobs.turn(done=done, own=False, limit=limit, leases=leases, token=token)
+        try:
+            turned = await self._ctx.stores.jobs.turn(done=done, own=False, limit=limit, leases=leases, token=token)
+        except DatabaseUnavailable:
+            if not done:
+                raise
+            # Once more: what was done is not to be run again for a connection that broke. If it was written all the
+            # same, the fence makes this change nothing.
+            turned = await self._ctx.stores.jobs.turn(done=done, own=False, limit=0, leases={}, token=token)
         for job_id in turned.lost:
             log.warning("job lease lost", extra={"job": job_id})
         self._ctx.tally.add("jobs.done", len(done) - len(turned.lost))

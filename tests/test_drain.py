@@ -502,3 +502,32 @@ async def test_a_slow_job_among_quick_ones_keeps_none_of_them_unfinished(service
         await draining
 
     assert await statuses(sql) == {"done": 61}
+
+
+class BreakingOnce(Losing):
+    """Jobs whose connection breaks once, when something is to be finished."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(self._jobs, name)
+        if name != "turn" or self._lost == "once":
+            return found
+
+        async def lose(*given: Any, **more: Any) -> Any:
+            if more["done"]:
+                self._lost = "once"
+                raise DatabaseUnavailable("gone")
+            return await found(*given, **more)
+
+        return lose
+
+
+async def test_a_connection_that_breaks_once_makes_nothing_run_twice(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=3)
+    breaking: Any = BreakingOnce(service.stores.jobs, "not yet")
+    broken = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=breaking))
+
+    async with a_batch(broken) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", done)))
+
+    assert await statuses(sql) == {"done": 3}
+    assert await sql.fetchval("SELECT max(attempts) FROM wakebell.jobs") == 1
