@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from app.bounds import Bound, Stepped, in_thread
+from app.bounds import Bound, Stepped
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Finished, Settled, Snooze, retry_delay
+from app.threads import in_thread
 
 if TYPE_CHECKING:
     from app.context import Context
@@ -60,7 +61,7 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> F
     except LeaseLost:
         log.warning("job lease lost", extra=writing.about)
         return None
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a handler may raise anything; told below
+    except BaseException as error:  # noqa: BLE001 - a handler may raise anything; told below
         await _raised(writing, own, error)
         return None
     if own.progress.settled:
@@ -103,16 +104,16 @@ async def _raised(writing: _Writing, ctx: Context, error: BaseException) -> None
         return
     match error:
         case PermanentFailure():
-            await writing.finish("failed", error=str(error))
+            await writing.finish("failed", error=_words(error))
         case TemporaryFailure():
-            await _failed(writing, ctx, str(error), after=error.retry_after)
+            await _failed(writing, ctx, _words(error), after=error.retry_after)
         case DatabaseUnavailable():
             log.warning("job stopped by the database", extra={**writing.about, "reason": str(error)})
             await _failed(writing, ctx, str(error))
         case _:
             log.error("job attempt crashed", extra=writing.about, exc_info=error)
             trace = "".join(traceback.format_exception(error)).splitlines()[-TRACEBACK_LINES:]
-            await _failed(writing, ctx, f"{type(error).__name__}: {error}", trace="\n".join(trace))
+            await _failed(writing, ctx, f"{type(error).__name__}: {_words(error)}", trace="\n".join(trace))
 
 
 async def _kept(writing: _Writing, ctx: Context, outcome: Any, *, seconds: float) -> Finished | None:
@@ -127,7 +128,7 @@ async def _kept(writing: _Writing, ctx: Context, outcome: Any, *, seconds: float
         raise
     except Exception as error:  # a delay that is none or has no end: the handler's bug, and no other job's matter
         log.exception("job outcome refused", extra=writing.about)
-        await _failed(writing, ctx, f"its outcome cannot be kept: {type(error).__name__}: {error}")
+        await _failed(writing, ctx, f"its outcome cannot be kept: {type(error).__name__}: {_words(error)}")
     return None
 
 
@@ -203,6 +204,14 @@ class _Writing:
         """Only users' jobs count in the summary's `jobs`."""
         if not self.runnable.own and outcome in COUNTERS:
             self.ctx.tally.add(COUNTERS[outcome])
+
+
+def _words(error: BaseException) -> str:
+    """What an exception says of itself; one of a handler's may break over it."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever it is, its job fails alone
+        return "(it cannot be put into words)"
 
 
 def _told(error: ValidationError) -> str:

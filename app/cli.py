@@ -18,9 +18,11 @@ from app import __version__, commands_jobs, logs, settings
 from app.domain.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    import socket
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from app.context import Service
+    from app.server import Server
     from app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -121,8 +123,28 @@ def _serve(_: argparse.Namespace) -> int:
         host, port = configured.environment.host, configured.environment.port
         listening = bind(host, port)
         service_main.tell_start(service, host, port)
-        Server(service_main.create_app(service), service.stopping).run(sockets=[listening])
+        asyncio.run(_served(Server(service_main.create_app(service), service.stopping), listening))
     return 0
+
+
+async def _worked(working: Coroutine[Any, Any, None]) -> None:
+    await working
+    _leave_what_does_not_end(0)
+
+
+async def _served(server: Server, listening: socket.socket) -> None:
+    await server.serve(sockets=[listening])
+    _leave_what_does_not_end(0)
+
+
+def _leave_what_does_not_end(status: int) -> None:
+    """Ends the process at once where a handler swallowed its cancellation: the event loop would wait for ever."""
+    stuck = [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("job ")]
+    if stuck:
+        log.error("jobs do not let themselves be stopped", extra={"jobs": stuck})
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(status)
 
 
 def _dev(_: argparse.Namespace) -> int:
@@ -140,22 +162,24 @@ def _tick(args: argparse.Namespace) -> int:
         from app import main as service_main  # noqa: PLC0415
 
         service = service_main.build(configured)
-        summary = asyncio.run(_rung(service, args))
-    print(json.dumps(summary) if args.json else _told(summary))
-    return 1 if summary["status"] == "failed" else 0
+        return asyncio.run(_rung(service, args))
 
 
-async def _rung(service: Service, args: argparse.Namespace) -> dict[str, Any]:
+async def _rung(service: Service, args: argparse.Namespace) -> int:
     from app import tick  # noqa: PLC0415
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, service.stopping.request)
     bounds = service.settings.tick
-    return await tick.run(
+    summary = await tick.run(
         service,
         budget=timedelta(seconds=args.budget) if args.budget else bounds.budget,
         max_jobs=args.max_jobs or bounds.max_jobs,
         trigger="cli",
     )
+    print(json.dumps(summary) if args.json else _told(summary))
+    status = 1 if summary["status"] == "failed" else 0
+    _leave_what_does_not_end(status)
+    return status
 
 
 def _work(args: argparse.Namespace) -> int:
@@ -165,7 +189,7 @@ def _work(args: argparse.Namespace) -> int:
 
         service = service_main.build(configured)
         every = timedelta(seconds=args.every) if args.every else configured.tick.expected_every
-        asyncio.run(work.run(service, every=every, poll=timedelta(seconds=args.poll)))
+        asyncio.run(_worked(work.run(service, every=every, poll=timedelta(seconds=args.poll))))
     return 0
 
 

@@ -46,8 +46,10 @@ STOP_SECONDS = 8.0
 UNFINISHED_SECONDS = 0.05
 """How long quick jobs that have ended wait for others to be finished with."""
 
-LOST_SECONDS = 2.0
-"""What cut jobs get to write that they were cut, when the database is gone already: their leases end by themselves."""
+CUT_SECONDS = 0.5
+"""What jobs that are cut get to write it down. One that does not let itself be cut is left behind: its lease ends by
+itself, and the tick answers in time.
+"""
 
 
 async def until_idle(ctx: Context, runnables: Mapping[str, Runnable]) -> None:
@@ -119,7 +121,7 @@ class _Drain:
         for task in list(self._running):
             task.cancel()
         if self._running:
-            await asyncio.wait(list(self._running), timeout=LOST_SECONDS if self.broken else None)
+            await asyncio.wait(list(self._running), timeout=CUT_SECONDS)
         if self.broken is None:
             await self._give_back()
             await self._finish(limit=0)
@@ -152,9 +154,9 @@ class _Drain:
         if self._given_back or self._idle or (self._ended and not self._more_will_end):
             return
         own = self._patience() if self._count[True] else None
-        patience = UNFINISHED_SECONDS if self._ended else own
+        starting = (self._ctx.deadline.budget - self._ctx.deadline.elapsed).total_seconds() + 0.01
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(UNFINISHED_SECONDS if self._ended else min(own or starting, starting)):
                 await self._changed.wait()
         except TimeoutError:
             self._waited_long = bool(self._ended)  # a slow one among quick ones must not keep them from being finished
@@ -171,7 +173,8 @@ class _Drain:
         self._ready.clear()
         if self.broken is None:
             await self._give_back()
-        patience = STOP_SECONDS if self._ctx.service.stopping.requested else None
+        left = self._ctx.deadline.left.total_seconds()
+        patience = min(STOP_SECONDS, left) if self._ctx.service.stopping.requested else left
         if self._running and self._bug is None:
             await asyncio.wait(list(self._running), timeout=patience)
 

@@ -15,8 +15,8 @@ import pytest
 from pydantic import BaseModel, SecretStr
 from sqlalchemy import text
 
-from app import attempt
-from app.context import Context
+from app import attempt, drain
+from app.context import Context, Deadline
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Finished, Settled, Snooze
 from app.handlers import Runnable
@@ -418,3 +418,40 @@ async def test_a_transaction_of_a_lost_lease_writes_nothing(run: Attempt):
 
     assert row["status"] == "running"
     assert await run.sql.fetchval("SELECT count(*) FROM public.effects") == 0
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Panic(BaseException):
+    """As libraries written in Rust raise them."""
+
+
+@pytest.mark.parametrize("error", [Unspeakable(), Panic("rust"), GeneratorExit(), PermanentFailure(Unspeakable())])
+async def test_whatever_a_handler_raises_fails_its_job_alone(run: Attempt, error: BaseException):
+    row = await run.of(raising(error))
+
+    assert row["status"] in {"pending", "failed"}
+    assert row["last_error"]
+
+
+async def test_a_handler_that_swallows_its_cancellation_is_left_behind_in_time(run: Attempt):
+    await run.ctx.stores.jobs.enqueue(type="greet")
+    let_go = asyncio.Event()
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    ctx = dataclasses.replace(run.ctx, deadline=Deadline(timedelta(seconds=1)))
+    await drain.until_idle(ctx, {"greet": runnable("greet", handle, timeout=0.2)})
+
+    [stuck] = [task for task in asyncio.all_tasks() if task.get_name().startswith("job ")]
+    assert (await run.row())["status"] == "running", "its lease ends by itself"
+    let_go.set()
+    await asyncio.wait([stuck])

@@ -13,5 +13,5 @@ GRACE = timedelta(seconds=5)
 PINGING = timedelta(seconds=2)
 """What of that a heartbeat may take."""
 
-REPORTING = timedelta(seconds=2.5)
+REPORTING = timedelta(seconds=3)
 """What of that is kept for counting, pinging and answering: every job that a tick starts is over before."""

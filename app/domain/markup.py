@@ -35,6 +35,9 @@ class Repaired:
     whole: bool
     """Whether the root was closed: False means that the end is missing."""
 
+    attributes: int = 0
+    """Of the tag that has most, at most: counted by `=`."""
+
 
 @dataclass(slots=True)
 class _Pass:
@@ -46,6 +49,8 @@ class _Pass:
 
     depth: int = 0
     """How many elements named like the root are open."""
+
+    attributes: int = 0
 
     closed: bool = False
     entities: dict[str, str] = field(default_factory=dict)
@@ -61,7 +66,7 @@ def repair(document: str) -> Repaired:
         _text(state, at, start if start >= 0 else len(state.document))
         at = _markup(state, start) if start >= 0 else -1
     xml = "<?xml version='1.0' encoding='utf-8'?>\n" + "".join(state.out)
-    return Repaired(xml=xml, root=state.root, whole=state.closed)
+    return Repaired(xml=xml, root=state.root, whole=state.closed, attributes=state.attributes)
 
 
 def _markup(state: _Pass, start: int) -> int:
@@ -88,6 +93,7 @@ def _markup(state: _Pass, start: int) -> int:
 
 
 def _tag(state: _Pass, name: str, tag: str) -> None:
+    state.attributes = max(state.attributes, tag.count("="))
     if not state.root:
         state.root = name
         state.out.clear()  # blanks, warnings of a server's software: no XML may stand before the root

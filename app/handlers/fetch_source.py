@@ -16,6 +16,7 @@ from app.domain.items import Unchanged
 from app.domain.jobs import Discard, Settled, Snooze
 from app.sources import Reading
 from app.stores.items import Match
+from app.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +99,7 @@ async def _failed(source: SourceSettings, failure: Failure, ctx: Context) -> Set
 
 
 async def _store(source: SourceSettings, fetched: Fetched, ctx: Context) -> Settled:
-    matches = await asyncio.to_thread(match_all, fetched.items, source.name, ctx.settings.subscriptions)
+    matches = await in_thread(match_all, fetched.items, source.name, ctx.settings.subscriptions)
     language = ctx.settings.service.language
     stored = await ctx.stores.items.add_round(
         ctx.current_job,

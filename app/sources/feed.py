@@ -8,7 +8,6 @@ windows-874; it is given nothing but whole documents in UTF-8.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +20,7 @@ from app.clients.download import Downloaded, download
 from app.domain import charsets, feeds, links, markup, text
 from app.domain.errors import TemporaryFailure
 from app.domain.items import Fetched, Unchanged
+from app.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,9 @@ ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/rdf+xml;q=0.9,"
     " application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.5"
 )
+
+MAX_ATTRIBUTES = 200
+"""Of one tag: feedparser's time grows with their square (16,000 took 9 s), and a thread cannot be stopped."""
 
 MAX_TAGS = 250_000
 """A malformed document of so many is read in some ten seconds, and a thread cannot be stopped. Real feeds of several
@@ -91,7 +94,8 @@ async def fetch(options: Options, ctx: Reading) -> Fetched | Unchanged:
     got = await download(ctx.http, options.url, headers=_headers(options, ctx), total_seconds=DOWNLOAD_SECONDS)
     if got is None:
         return Unchanged()
-    return await asyncio.to_thread(read, got)
+    fetched: Fetched | Unchanged = await in_thread(read, got)
+    return fetched
 
 
 def read(got: Downloaded) -> Fetched:
@@ -135,6 +139,8 @@ def _xml_feed(document: str, got: Downloaded) -> tuple[list[feeds.Entry], list[s
         raise TemporaryFailure(feeds.web_page(document, got.host))
     if not repaired.whole:
         raise TemporaryFailure(f"the feed of {got.host} ends in the middle")
+    if repaired.attributes > MAX_ATTRIBUTES:
+        raise TemporaryFailure(f"the feed of {got.host} has a tag with more than {MAX_ATTRIBUTES} attributes")
     if repaired.xml.count("<") > MAX_TAGS:
         raise TemporaryFailure(f"the feed of {got.host} has more than {MAX_TAGS:,} tags, the limit for one source")
     parsed = _parsed(repaired.xml, got.host)

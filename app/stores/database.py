@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
+from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
 from app.stores.address import parse
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     Connection = AsyncConnection
     """What a handler is given in `ctx.transaction()`."""
 
-    from app.domain.errors import DatabaseUnavailable
     from app.stores.address import Address
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,9 @@ CONNECT_WAITS = (0.3, 0.7, 1.5)
 
 CONNECT_SECONDS = 10.0
 """All tries to connect together; a scheduler's patience is often 30 s."""
+
+SERIALIZATION_TRIES = 8
+"""Of one statement, where the database's default isolation is stricter than READ COMMITTED."""
 
 STATEMENT_SECONDS = 15.0
 """No statement of ours needs a second; one that takes this long stands behind somebody's lock."""
@@ -79,8 +83,15 @@ class Database:
             DatabaseUnavailable: no connection within 10 s, or it broke; whether the statement took effect is not
                 known then.
         """
-        async with self._connection("AUTOCOMMIT") as connection:
-            return await rows(connection, statement, params)
+        for last in (*[False] * SERIALIZATION_TRIES, True):
+            try:
+                async with self._connection("AUTOCOMMIT") as connection:
+                    return await rows(connection, statement, params)
+            except DatabaseUnavailable as error:
+                if last or not faults.is_serialization(error.__cause__):
+                    raise
+                await asyncio.sleep(random.uniform(0.005, 0.05))  # noqa: S311 - so that two do not meet again
+        raise AssertionError("the loop returns or raises")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -89,7 +100,7 @@ class Database:
         Raises:
             DatabaseUnavailable: as for `fetch`.
         """
-        async with self._connection(None) as connection, connection.begin():
+        async with self._connection("READ COMMITTED") as connection, connection.begin():
             await connection.execute(TIMEOUTS)
             yield connection
 

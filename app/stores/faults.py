@@ -75,6 +75,11 @@ def translated(error: Exception, address: Address) -> Exception:
     return _told(address, "broke the connection or did not answer in time")
 
 
+def is_serialization(error: BaseException | None) -> bool:
+    """A statement that lost to another one under a strict isolation, and was rolled back whole: repeat it."""
+    return isinstance(error, Exception) and getattr(_cause(error), "sqlstate", None) in {"40001", "40P01"}
+
+
 def _cause(error: Exception) -> BaseException:
     """The driver's own exception, below SQLAlchemy's wrapping."""
     found: BaseException = error

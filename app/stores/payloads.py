@@ -57,8 +57,11 @@ def result_text(result: Any) -> str | None:
         told = json.dumps(_cleaned(result), allow_nan=False, default=str)
     except RecursionError:
         told = '"nested too deeply to be kept"'
-    except (TypeError, ValueError):
-        told = json.dumps(clean(repr(result)))
+    except Exception:  # noqa: BLE001 - __str__ and __repr__ are the handler's own code
+        try:
+            told = json.dumps(clean(repr(result)))
+        except Exception:  # noqa: BLE001
+            told = json.dumps(f"a {type(result).__name__} that cannot be put into words")
     return told if len(told) <= ERROR_LENGTH else json.dumps(clean(told))
 
 

@@ -126,6 +126,10 @@ def test_a_feed_without_entries_is_a_success(body: str):
         (rss("<description><![CDATA[ cut")[:-20] + "</rss>", "the feed of e.test ends in the middle"),
         (rss("<description><![CDATA[ cut </rss>")[:-35], "the feed of e.test ends in the middle"),
         (rss(*["<a/>"] * (MAX_TAGS // 3)), "the feed of e.test has more than 250,000 tags"),
+        (
+            rss("<a " + " ".join(f'a{n}="x"' for n in range(300)) + "/>"),
+            "the feed of e.test has a tag with more than 200",
+        ),
         ('{"items": [', "the answer of e.test ends in the middle"),
         ('{"jobs": []}', "e.test answered with JSON that is no JSON Feed"),
     ],
