@@ -22,6 +22,9 @@ SIGN_IN = (
 PASSING_STATES = frozenset({"57P01", "57P02", "57P03", "53300", "53400", "08000", "08003", "08006", "08P01"})
 """The server stops or starts, is full, or the connection broke."""
 
+READ_ONLY = "25006"
+"""A write in a database or a role that is set to read only."""
+
 BUSY_STATES = frozenset({"57014", "40P01", "40001", "55P03"})
 """A statement that waited too long for somebody else's lock, or lost a deadlock: trying again helps."""
 
@@ -67,6 +70,8 @@ def translated(error: Exception, address: Address) -> Exception:
     """A statement's error: ours where the connection or somebody's lock was to blame, else as it is."""
     cause = _cause(error)
     state = getattr(cause, "sqlstate", None)
+    if state == READ_ONLY:
+        return _told(address, "takes no writes now: it is read-only, as after a failover or on a full disk")
     if state in BUSY_STATES:
         return DatabaseUnavailable(f"the database was busy ({type(cause).__name__})")
     if isinstance(error, DBAPIError) and not error.connection_invalidated and state not in PASSING_STATES:

@@ -5,12 +5,14 @@ import ssl
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
 from app.stores.address import parse
+from app.stores.database import connect
 
 ADDRESS = parse("postgres://app:s3cr3t@db.example/gigs", name="MIGRATION_DATABASE_URL")
 
@@ -113,3 +115,17 @@ def test_a_statements_own_fault_is_left_as_it_is():
     error = IntegrityError("INSERT", None, asyncpg.UniqueViolationError("twice"))
 
     assert faults.translated(error, ADDRESS) is error
+
+
+async def test_a_database_that_takes_no_writes_is_told(database_url: str):
+    database = connect(database_url)
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "DO $$ BEGIN EXECUTE "
+        "format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$"
+    )
+    await connection.close()
+
+    with pytest.raises(DatabaseUnavailable, match="takes no writes now"):
+        await database.fetch(text("INSERT INTO wakebell.ticks (trigger) VALUES ('test')"))
+    await database.dispose()
