@@ -122,6 +122,9 @@ class _Drain:
             task.cancel()
         if self._running:
             await asyncio.wait(list(self._running), timeout=CUT_SECONDS)
+        for job in self._running.values():
+            log.error("job left behind", extra={"job": job.id, "type": job.type})
+            self._ctx.tally.fail(f"job type {job.type} did not let itself be stopped")
         if self.broken is None:
             await self._give_back()
             await self._finish(limit=0)

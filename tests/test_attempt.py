@@ -453,5 +453,6 @@ async def test_a_handler_that_swallows_its_cancellation_is_left_behind_in_time(r
 
     [stuck] = [task for task in asyncio.all_tasks() if task.get_name().startswith("job ")]
     assert (await run.row())["status"] == "running", "its lease ends by itself"
+    assert ctx.tally.errors == ["job type greet did not let itself be stopped"]
     let_go.set()
     await asyncio.wait([stuck])
