@@ -11,6 +11,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -170,8 +171,10 @@ class Child(Process):
         return self._nursery.status(self._pid) is None
 
     def send(self, number: int) -> None:
-        if self.alive:
-            os.kill(self._pid, number)
+        # It may have ended while the word of it is still on its way.
+        with suppress(ProcessLookupError):
+            if self.alive:
+                os.kill(self._pid, number)
 
     def wait(self) -> int:
         return self._nursery.wait(self._pid)
