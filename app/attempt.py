@@ -35,10 +35,18 @@ class _Cut(Exception):
     """The tick's time ended before the job's own did: nobody's fault."""
 
 
-async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Finished | None:
+class Cut:
+    """Whether those who run jobs cancel them: a handler may do that to itself, which is its own failure."""
+
+    def __init__(self) -> None:
+        self.ordered = False
+
+
+async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta, cut: Cut) -> Finished | None:
     """Run the handler for at most `limit` and write what came of it. A job that fails, fails alone.
 
-    Returns what the caller is to finish, together with others; None when that is done already.
+    Who cancels the task that this runs in orders the cut first. Returns what the caller is to finish, together with
+    others; None when that is done already.
 
     Raises:
         DatabaseUnavailable: what came of it could not be written; the job is due again when its lease ends.
@@ -48,32 +56,33 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> F
     writing = _Writing(ctx, job, runnable)
     try:
         outcome = await _handled(own, job, runnable, limit)
-    except asyncio.CancelledError:
-        if _told_to_end():
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and cut.ordered:
             if not own.progress.settled:
                 await writing.finish("interrupted", error="the process was told to stop")
             raise
-        await _failed(writing, own, "CancelledError: the handler ended as if it had been cancelled")
-        return None
-    except _Cut:
-        await writing.finish("release")
-        return None
-    except LeaseLost:
-        log.warning("job lease lost", extra=writing.about)
-        return None
-    except BaseException as error:  # noqa: BLE001 - a handler may raise anything; told below
+        await _spared(cut)
         await _raised(writing, own, error)
         return None
+    await _spared(cut)
     if own.progress.settled:
         writing.count("done")
         return None
     return await _kept(writing, own, outcome, seconds=time.monotonic() - begun)
 
 
-def _told_to_end() -> bool:
-    """Whether it is this task that was cancelled, and not something that the handler waited for."""
+async def _spared(cut: Cut) -> None:
+    """Take back that a handler has cancelled its own task: what is written next, and who comes next, are not meant."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    if task is None or not task.cancelling() or cut.ordered:
+        return
+    while task.cancelling():
+        task.uncancel()
+    try:
+        await asyncio.sleep(0)  # where a cancellation arrives that was under way
+    except asyncio.CancelledError:
+        if cut.ordered:
+            raise
 
 
 async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Any:
@@ -81,19 +90,24 @@ async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta)
         payload = runnable.module.Payload.model_validate(job.payload)
     except ValidationError as error:
         raise PermanentFailure(_told(error)) from None
-    seconds = limit.total_seconds()
-    bound = Bound(seconds)
+    waiting: Any
+    if runnable.threaded:
+        waiting = in_thread(runnable.module.handle, payload, ctx)
+    else:
+        waiting = Stepped(runnable.module.handle(payload, ctx), {"job": job.id, "type": job.type})
+        if waiting.begin():
+            return waiting.value
+    ctx.progress.waited = True
+    bound = Bound(limit.total_seconds())
     try:
-        async with bound:
-            if runnable.threaded:
-                return await in_thread(runnable.module.handle, payload, ctx)
-            return await Stepped(runnable.module.handle(payload, ctx), {"job": job.id, "type": job.type})
+        with bound:
+            return await waiting
     except TimeoutError:
         if not bound.expired:  # the handler's own, about something of its own
             raise
         if limit < runnable.timeout:
             raise _Cut from None
-        raise TemporaryFailure(f"took longer than its time-out of {seconds:g} s") from None
+        raise TemporaryFailure(f"took longer than its time-out of {limit.total_seconds():g} s") from None
 
 
 async def _raised(writing: _Writing, ctx: Context, error: BaseException) -> None:
@@ -103,6 +117,12 @@ async def _raised(writing: _Writing, ctx: Context, error: BaseException) -> None
         writing.count("done")
         return
     match error:
+        case _Cut():
+            await writing.finish("release")
+        case LeaseLost():
+            log.warning("job lease lost", extra=writing.about)
+        case asyncio.CancelledError():
+            await _failed(writing, ctx, "CancelledError: the handler ended as if it had been cancelled")
         case PermanentFailure():
             await writing.finish("failed", error=_words(error))
         case TemporaryFailure():
@@ -122,7 +142,8 @@ async def _kept(writing: _Writing, ctx: Context, outcome: Any, *, seconds: float
             case Settled():
                 return None
             case Done() | None if not writing.runnable.own:
-                return Finished(job=writing.job, result=outcome.result if outcome else None, seconds=seconds)
+                result = outcome.result if outcome else None
+                return Finished(job=writing.job, result=result, seconds=seconds, waited=ctx.progress.waited)
         await _ended(writing, ctx, outcome)
     except DatabaseUnavailable:
         raise

@@ -7,6 +7,7 @@ time-outs of all of them would be over when it lets go, and jobs would fail for 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +33,7 @@ STALLS = Stalls()
 
 
 class Bound:
-    """`async with Bound(seconds) as bound`: cancels what is inside once its own time is over; `expired` says so."""
+    """`with Bound(seconds) as bound`, in a task: cancels what is inside once its time is over; `expired` says so."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -41,14 +42,14 @@ class Bound:
         self._stalled = 0.0
         self.expired = False
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         """Begin to count."""
         self._task = asyncio.current_task()
         self._stalled = STALLS.total
         self._timer = asyncio.get_running_loop().call_later(self._seconds, self._over)
         return self
 
-    async def __aexit__(
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
@@ -74,34 +75,51 @@ class Bound:
 
 
 class Stepped:
-    """Awaits something and measures each of its steps; a long one is a stall for everybody else."""
+    """Runs something step by step, in a context of its own, and measures each; a long one is a stall for all others.
+
+    `begin` runs it to where it first has to wait for something; most small jobs end there, and have cost no timer. Then
+    it is awaited, in the same task and at once: what it waits for is handed on.
+    """
 
     def __init__(self, awaited: Awaitable[Any], about: dict[str, Any]) -> None:
-        self._awaited = awaited
+        self._steps = awaited.__await__()
+        self._context = contextvars.copy_context()  # several jobs may run in one task
         self._about = about
+        self._waits_for: Any = None
+        self.value: Any = None
+        """What it returned."""
+
+    def begin(self) -> bool:
+        """Whether it has ended with its first step. Raises what it raises."""
+        return self._ended(self._steps.send, None)
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """What it returns."""
-        steps = self._awaited.__await__()
-        send, value = steps.send, None
-        while True:
-            begun = time.monotonic()
+        ended = False
+        while not ended:
             try:
-                waited_for = send(value)
-            except StopIteration as end:
-                return end.value
-            finally:
-                self._measure(time.monotonic() - begun)
-            try:
-                value = yield waited_for
-                send = steps.send
+                value = yield self._waits_for
             except BaseException as error:  # noqa: BLE001 - handed on to the handler, whatever it is
-                send, value = steps.throw, error
+                ended = self._ended(self._steps.throw, error)
+            else:
+                ended = self._ended(self._steps.send, value)
+        return self.value
 
-    def _measure(self, seconds: float) -> None:
-        if seconds >= BLOCKING_SECONDS:
-            STALLS.total += seconds
-            log.warning(
-                "job blocked the event loop",
-                extra={**self._about, "seconds": round(seconds, 1), "advice": "def handle runs in a thread"},
-            )
+    def _ended(self, step: Any, value: Any) -> bool:
+        begun = time.monotonic()
+        try:
+            self._waits_for = self._context.run(step, value)
+        except StopIteration as end:
+            self.value = end.value
+            return True
+        finally:
+            if (seconds := time.monotonic() - begun) >= BLOCKING_SECONDS:
+                self._tell_stall(seconds)
+        return False
+
+    def _tell_stall(self, seconds: float) -> None:
+        STALLS.total += seconds
+        log.warning(
+            "job blocked the event loop",
+            extra={**self._about, "seconds": round(seconds, 1), "advice": "def handle runs in a thread"},
+        )

@@ -53,12 +53,17 @@ class Deadline:
     @property
     def exhausted(self) -> bool:
         """The budget is used up: nothing is started any more."""
-        return self.elapsed >= self.budget
+        return time.monotonic() - self.started >= self.budget.total_seconds()
 
     @property
     def whole(self) -> timedelta:
         """What a job that started with the tick may take."""
         return self.budget + GRACE - REPORTING
+
+    @property
+    def ends(self) -> float:
+        """When a job must be over, by the monotonic clock."""
+        return self.started + self.whole.total_seconds()
 
     @property
     def left(self) -> timedelta:
@@ -122,6 +127,9 @@ class Progress:
 
     settled: bool = False
     """The handler's own transaction has finished the job."""
+
+    waited: bool = False
+    """It gave way to others: whatever cancels its task may do so at any time from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

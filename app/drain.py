@@ -14,15 +14,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app import attempt
+from app.attempt import Cut
 from app.domain.errors import DatabaseUnavailable
 from app.domain.jobs import LEASE_MARGIN
-from app.domain.prefetch import Pace
+from app.lanes import Lanes, Ready
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SLOTS = {True: 8, False: 10}
-"""How many own (True) and users' (False) jobs run at once: what a small machine and a pool of six connections bear."""
+OWN_SLOTS = 8
+"""How many own jobs run at once, beside users'."""
 
 AFTER_SHARE = 0.4
 """Of the budget: how long composing waits for the fetches of the same tick, so that their news is one message. What
@@ -52,53 +51,49 @@ itself, and the tick answers in time.
 """
 
 
-async def until_idle(ctx: Context, runnables: Mapping[str, Runnable]) -> None:
-    """Run what is due, several at a time. What it counts and what it answers for is committed when it returns.
+async def until_idle(ctx: Context, runnables: Mapping[str, Runnable], *, queue: str | None = None) -> None:
+    """Run what is due of these types, several at a time. What it counts is committed when it returns.
 
     Returns when a claim finds nothing and nothing runs, when the time is up, or when the process was told to stop.
+    With `queue`, of that one alone.
 
     Raises:
         DatabaseUnavailable: it was lost on the way; what was running is due again when its lease ends.
     """
-    draining = _Drain(ctx, runnables)
+    draining = _Drain(ctx, runnables, queue)
     try:
         await draining.run()
     except DatabaseUnavailable as error:
-        draining.broken = error
+        draining.lost(error)
     finally:
         await draining.cancel()
     if draining.broken is not None:
         raise draining.broken
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A job at hand."""
-
-    job: Job
-
-    start_by: float
-    """By the monotonic clock: later, its time-out would end after its lease."""
-
-
 class _Drain:
-    def __init__(self, ctx: Context, runnables: Mapping[str, Runnable]) -> None:
+    def __init__(self, ctx: Context, runnables: Mapping[str, Runnable], queue: str | None) -> None:
         self._ctx = ctx
         self._runnables = runnables
-        self._pace = Pace(SLOTS[False])
-        self._running: dict[asyncio.Task[Finished | None], Job] = {}
-        self._ready: deque[_Ready] = deque()
-        self._ended: list[Finished] = []
-        self._given_back: list[Job] = []
+        self._queue = queue
+        self._cut = Cut()
+        self._own: dict[asyncio.Task[Finished | None], Job] = {}
+        self._lanes = Lanes(
+            ctx,
+            runnables,
+            cut=self._cut,
+            may_start=lambda: not self._over,
+            on_end=self._on_users_end,
+        )
+        self._own_given_back: list[Job] = []
         self._may_be_due = {True: True, False: True}
-        self._count = {True: 0, False: 0}
-        """Of running jobs, own and users'."""
+        """Whether a claim may find something, of own (True) and of users' (False) jobs."""
 
-        self._may_have_orphans = False
+        self._orphans_sought_at = 0
         self._waited_long = False
         self._changed = asyncio.Event()
         self._bug: BaseException | None = None
-        self.broken: DatabaseUnavailable | None = None
+        self._broken: DatabaseUnavailable | None = None
 
     async def run(self) -> None:
         stopped = asyncio.create_task(self._ctx.service.stopping.wait())
@@ -108,7 +103,7 @@ class _Drain:
                 self._changed.clear()
                 await self._claim_own()
                 await self._turn()
-                self._start_ready()
+                self._lanes.start()
                 if self._done and not await self._promoted_orphans():
                     return
                 await self._wait()
@@ -118,22 +113,38 @@ class _Drain:
 
     async def cancel(self) -> None:
         """What still runs goes back: the process was told to stop, or the tick is over."""
-        for task in list(self._running):
+        self._cut.ordered = True
+        tasks = self._tasks
+        for task in tasks:
             task.cancel()
-        if self._running:
-            await asyncio.wait(list(self._running), timeout=CUT_SECONDS)
-        for job in self._running.values():
+        if tasks:
+            await asyncio.wait(tasks, timeout=CUT_SECONDS)
+        for job in [*self._own.values(), *self._lanes.jobs]:
             log.error("job left behind", extra={"job": job.id, "type": job.type})
             self._ctx.tally.fail(f"job type {job.type} did not let itself be stopped")
-        if self.broken is None:
+        if self._broken is None:
             await self._give_back()
             await self._finish(limit=0)
-        if self._bug is not None:
-            raise self._bug
+        if (bug := self._bug or self._lanes.bug) is not None:
+            raise bug
+
+    def lost(self, error: DatabaseUnavailable) -> None:
+        """The database cannot be asked any more."""
+        self._broken = error
+
+    @property
+    def broken(self) -> DatabaseUnavailable | None:
+        """The database was lost on the way."""
+        return self._broken or self._lanes.broken
+
+    @property
+    def _tasks(self) -> list[asyncio.Task[Any]]:
+        return [*self._own, *self._lanes.tasks]
 
     @property
     def _over(self) -> bool:
-        return self._done_starting() or self._bug is not None
+        """Nothing starts any more."""
+        return self._done_starting() or self._bug is not None or self._lanes.bug is not None
 
     def _done_starting(self) -> bool:
         return self.broken is not None or self._ctx.service.stopping.requested or self._ctx.deadline.exhausted
@@ -146,23 +157,25 @@ class _Drain:
     @property
     def _left(self) -> int:
         """Of `max_jobs`: how many more may be claimed."""
-        return self._ctx.max_jobs - self._ctx.tally["jobs.claimed"] - len(self._ready)
+        return self._ctx.max_jobs - self._ctx.tally["jobs.claimed"] - len(self._lanes.ready)
 
     @property
     def _idle(self) -> bool:
-        return not (self._running or self._ready or self._ended or self._given_back)
+        lanes = self._lanes
+        return not (self._tasks or self._own_given_back or lanes.ready or lanes.ended or lanes.given_back)
 
     async def _wait(self) -> None:
         """Until a job has ended or the process is told to stop; or until what was held back is not to wait longer."""
-        if self._given_back or self._idle or (self._ended and not self._more_will_end):
+        ended = self._lanes.ended
+        if self._lanes.given_back or self._own_given_back or self._idle or (ended and not self._more_will_end):
             return
-        own = self._patience() if self._count[True] else None
+        own = self._patience() if self._own else None
         starting = (self._ctx.deadline.budget - self._ctx.deadline.elapsed).total_seconds() + 0.01
         try:
-            async with asyncio.timeout(UNFINISHED_SECONDS if self._ended else min(own or starting, starting)):
+            async with asyncio.timeout(UNFINISHED_SECONDS if ended else min(own or starting, starting)):
                 await self._changed.wait()
         except TimeoutError:
-            self._waited_long = bool(self._ended)  # a slow one among quick ones must not keep them from being finished
+            self._waited_long = bool(ended)  # a slow one among quick ones must not keep them from being finished
             self._may_be_due[True] = True
 
     def _patience(self) -> float | None:
@@ -172,19 +185,18 @@ class _Drain:
 
     async def _wind_down(self) -> None:
         """Nothing starts any more: what is at hand goes back, what runs may end."""
-        self._given_back += [ready.job for ready in self._ready]
-        self._ready.clear()
+        self._lanes.give_back()
         if self.broken is None:
             await self._give_back()
         left = self._ctx.deadline.left.total_seconds()
         patience = min(STOP_SECONDS, left) if self._ctx.service.stopping.requested else left
-        if self._running and self._bug is None:
-            await asyncio.wait(list(self._running), timeout=patience)
+        if self._tasks and self._bug is None and self._lanes.bug is None:
+            await asyncio.wait(self._tasks, timeout=patience)
 
     # ------------------------------------------------------------------------------------------------------ claiming
 
     async def _claim_own(self) -> None:
-        free = SLOTS[True] - self._count[True]
+        free = OWN_SLOTS - len(self._own)
         if self._done_starting() or not self._may_be_due[True] or free < 1:
             return
         self._may_be_due[True] = False
@@ -192,13 +204,13 @@ class _Drain:
         if not leases:
             return
         token = self._ctx.random.getrandbits(62)
-        claimed = await self._ctx.stores.jobs.claim(own=True, limit=free, leases=leases, token=token)
+        claimed = await self._ctx.stores.jobs.claim(own=True, limit=free, leases=leases, token=token, queue=self._queue)
         self._may_be_due[True] |= len(claimed) == free
         for job in claimed:
             if self._done_starting():  # the claim took long, or the order to stop came with it
-                self._given_back.append(job)
+                self._own_given_back.append(job)
             else:
-                self._start(job, leases[job.type] - LEASE_MARGIN)
+                self._start_own(job, leases[job.type] - LEASE_MARGIN)
 
     async def _turn(self) -> None:
         """Finish what has ended and claim the next, in one call."""
@@ -209,29 +221,32 @@ class _Drain:
             await self._finish(limit=limit)
 
     def _room(self) -> int:
-        if not self._may_be_due[False] or self._done_starting():
+        wanted = self._lanes.pace.room(len(self._lanes.ready) + self._lanes.running)
+        if not wanted or not self._may_be_due[False] or self._done_starting():
             return 0
-        return max(min(self._pace.room(len(self._ready) + self._count[False]), self._left), 0)
+        return max(min(wanted, self._left), 0)
 
     @property
     def _more_will_end(self) -> bool:
         """Quick jobs are finished when half of what is at hand has ended, or when nothing more is under way."""
-        under_way = self._ready or self._count[False]
-        few = len(self._ended) * 2 < self._pace.at_hand
-        return bool(under_way) and self._pace.quick and few and not self._waited_long
+        lanes = self._lanes
+        few = len(lanes.ended) * 2 < lanes.pace.at_hand
+        return few and lanes.pace.quick and not self._waited_long and bool(lanes.ready or lanes.running)
 
     async def _finish(self, *, limit: int) -> None:
         leases = self._leases(own=False) if limit else {}
         if limit:
             self._may_be_due[False] = False
         limit = limit if leases else 0
-        done, self._ended = self._ended, []
+        done, self._lanes.ended = self._lanes.ended, []
         if not done and not limit:
             return
         begun = time.monotonic()
         token = self._ctx.random.getrandbits(62)  # of each claim: a job that comes back must not share its former fence
         try:
-            turned = await self._ctx.stores.jobs.turn(done=done, own=False, limit=limit, leases=leases, token=token)
+            turned = await self._ctx.stores.jobs.turn(
+                done=done, own=False, limit=limit, leases=leases, token=token, queue=self._queue
+            )
         except DatabaseUnavailable:
             if not done:
                 raise
@@ -242,21 +257,23 @@ class _Drain:
             log.warning("job lease lost", extra={"job": job_id})
         self._ctx.tally.add("jobs.done", len(done) - len(turned.lost))
         self._may_be_due[False] |= bool(limit) and len(turned.claimed) == limit
-        self._ready.extend(_Ready(job, begun + LEASE_MARGIN.total_seconds()) for job in turned.claimed)
+        self._lanes.pace.weighed(len(turned.claimed), turned.size)
+        self._lanes.ready.extend(Ready(job, begun + LEASE_MARGIN.total_seconds()) for job in turned.claimed)
 
     async def _give_back(self) -> None:
-        given_back, self._given_back = self._given_back, []
-        for job in given_back:
-            await self._ctx.stores.jobs.release(job)
+        given_back = self._own_given_back + self._lanes.given_back
+        self._own_given_back, self._lanes.given_back = [], []
+        if given_back:
+            await self._ctx.stores.jobs.release(given_back)
 
     async def _promoted_orphans(self) -> bool:
         """Whether jobs may start now that stood in line behind nobody.
 
         Two writers of one serial key that just missed each other leave such; only users' jobs have serial keys.
         """
-        if not self._may_have_orphans or self._done_starting():
+        if self._orphans_sought_at == self._lanes.started or self._done_starting():
             return False
-        self._may_have_orphans = False
+        self._orphans_sought_at = self._lanes.started
         rescued = await self._ctx.stores.jobs.rescue()
         self._may_be_due = {True: True, False: True}
         return rescued.promoted + rescued.pending > 0
@@ -265,7 +282,7 @@ class _Drain:
         """The types that may start now, with their leases. A user's type starts when its whole time-out fits."""
         left = self._ctx.deadline.left
         half = self._ctx.deadline.whole / 2  # a small budget must not keep own jobs from ever starting
-        waited_for = {job.type for job in self._running.values()} if self._patience() is not None else set()
+        waited_for = {job.type for job in self._own.values()} if self._patience() is not None else set()
         fitting = [
             runnable
             for runnable in self._runnables.values()
@@ -275,40 +292,23 @@ class _Drain:
 
     # ------------------------------------------------------------------------------------------------------- running
 
-    def _start_ready(self) -> None:
-        if not self._ready or self._over:
-            return
-        now, left = time.monotonic(), self._ctx.deadline.left
-        while self._ready and self._count[False] < SLOTS[False]:
-            ready = self._ready.popleft()
-            timeout = self._runnables[ready.job.type].timeout
-            if now > ready.start_by or timeout > left:
-                self._given_back.append(ready.job)
-            else:
-                self._ctx.tally.add("jobs.claimed")
-                self._may_have_orphans = True
-                self._start(ready.job, timeout)
+    def _start_own(self, job: Job, limit: timedelta) -> None:
+        attempted = attempt.run(self._ctx, job, self._runnables[job.type], limit, self._cut)
+        task = asyncio.create_task(attempted, name=f"job {job.id}")
+        self._own[task] = job
+        task.add_done_callback(self._on_own_end)
 
-    def _start(self, job: Job, limit: timedelta) -> None:
-        runnable = self._runnables[job.type]
-        task = asyncio.create_task(attempt.run(self._ctx, job, runnable, limit), name=f"job {job.id}")
-        self._running[task] = job
-        self._count[runnable.own] += 1
-        task.add_done_callback(self._on_end)
-
-    def _on_end(self, task: asyncio.Task[Finished | None]) -> None:
-        """A slot is free: the next job at hand starts at once, whatever the database is doing meanwhile."""
-        own = self._runnables[self._running.pop(task).type].own
-        self._count[own] -= 1
+    def _on_own_end(self, task: asyncio.Task[Finished | None]) -> None:
+        del self._own[task]
         error = None if task.cancelled() else task.exception()
         if isinstance(error, DatabaseUnavailable):
-            self.broken = error
+            self._broken = error
         elif error is not None:
             self._bug = error
-        elif not task.cancelled() and (finished := task.result()) is not None:
-            self._pace.took(finished.seconds)
-            self._ended.append(finished)
-        self._may_be_due[own] = True
-        self._start_ready()
-        if own or not self._more_will_end or self._room():  # else the loop would wake for each of a thousand quick jobs
+        self._may_be_due[True] = True
+        self._changed.set()
+
+    def _on_users_end(self) -> None:
+        self._may_be_due[False] = True
+        if not self._more_will_end or self._room():  # else the loop would wake for each of a thousand quick jobs
             self._changed.set()

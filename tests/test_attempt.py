@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr
 from sqlalchemy import text
 
 from app import attempt, drain
+from app.attempt import Cut
 from app.context import Context, Deadline
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Finished, Settled, Snooze
@@ -51,7 +52,7 @@ class Attempt:
     async def again(self, made_up: Runnable, limit: float | None = None) -> dict[str, Any]:
         job = await claim(self.ctx, "greet")
         bound = made_up.timeout if limit is None else timedelta(seconds=limit)
-        self.finished = await attempt.run(self.ctx, job, made_up, bound)
+        self.finished = await attempt.run(self.ctx, job, made_up, bound, Cut())
         return await self.row()
 
     async def row(self) -> dict[str, Any]:
@@ -291,15 +292,16 @@ async def test_a_job_that_is_cut_by_the_ticks_end_goes_back_as_it_was(run: Attem
 async def test_a_job_that_is_interrupted_is_due_again_at_once(run: Attempt):
     await run.ctx.stores.jobs.enqueue(type="greet")
     job = await claim(run.ctx, "greet")
-    begun = asyncio.Event()
+    begun, cut = asyncio.Event(), Cut()
 
     async def handle(payload: Any, ctx: Context) -> None:
         begun.set()
         await asyncio.Event().wait()
 
     made_up = runnable("greet", handle)
-    task = asyncio.create_task(attempt.run(run.ctx, job, made_up, made_up.timeout))
+    task = asyncio.create_task(attempt.run(run.ctx, job, made_up, made_up.timeout, cut))
     await begun.wait()
+    cut.ordered = True
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -308,6 +310,44 @@ async def test_a_job_that_is_interrupted_is_due_again_at_once(run: Attempt):
     assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 1, 1)
     assert row["last_error"] == "the process was told to stop"
     assert row["wait"] <= timedelta(0)
+
+
+def cancel_myself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+async def cancelling_itself(payload: Any, ctx: Context) -> None:
+    cancel_myself()
+    await asyncio.Event().wait()
+
+
+async def cancelling_itself_and_failing(payload: Any, ctx: Context) -> None:
+    cancel_myself()
+    raise TemporaryFailure("CancelledError, nearly")
+
+
+@pytest.mark.parametrize("handle", [cancelling_itself, cancelling_itself_and_failing])
+async def test_a_handler_that_cancels_itself_has_failed_and_was_not_interrupted(run: Attempt, handle: Handle):
+    row = await run.of(handle)
+
+    assert (row["status"], row["attempts"], row["crashes"]) == ("pending", 1, 0)
+    assert row["last_error"].startswith("CancelledError")
+    assert row["wait"] > timedelta(seconds=30)
+
+
+async def test_a_handler_that_cancels_itself_and_ends_well_all_the_same_is_done(run: Attempt):
+    async def handle(payload: Any, ctx: Context) -> None:
+        cancel_myself()
+
+    await run.of(handle)
+
+    assert run.finished is not None
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0, "whoever is next in this task is not meant"
+    await asyncio.sleep(0)
 
 
 async def test_a_crash_is_not_counted_against_the_attempts(run: Attempt):
@@ -353,7 +393,7 @@ async def test_a_database_that_is_lost_at_the_end_is_told(run: Attempt):
     ctx = dataclasses.replace(run.ctx, service=dataclasses.replace(run.ctx.service, stores=stores))
 
     with pytest.raises(DatabaseUnavailable):
-        await attempt.run(ctx, job, runnable("greet", returning(Discard("gone"))), MINUTE)
+        await attempt.run(ctx, job, runnable("greet", returning(Discard("gone"))), MINUTE, Cut())
 
 
 async def test_a_handler_that_blocks_runs_in_a_thread(run: Attempt):

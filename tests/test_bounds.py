@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 
 import pytest
 
@@ -11,9 +12,8 @@ from app.bounds import Bound, Stepped
 async def test_what_is_over_its_time_is_cancelled_and_told():
     bound = Bound(0.01)
 
-    with pytest.raises(TimeoutError):
-        async with bound:
-            await asyncio.Event().wait()
+    with pytest.raises(TimeoutError), bound:
+        await asyncio.Event().wait()
 
     assert bound.expired
     task = asyncio.current_task()
@@ -22,7 +22,7 @@ async def test_what_is_over_its_time_is_cancelled_and_told():
 
 
 async def test_what_ends_in_time_is_left_alone():
-    async with Bound(60) as bound:
+    with Bound(60) as bound:
         value = await asyncio.sleep(0, "done")
 
     assert (value, bound.expired) == ("done", False)
@@ -31,9 +31,8 @@ async def test_what_ends_in_time_is_left_alone():
 async def test_a_time_out_of_the_inside_stays_what_it_is():
     bound = Bound(60)
 
-    with pytest.raises(TimeoutError, match="mine"):
-        async with bound:
-            raise TimeoutError("mine")
+    with pytest.raises(TimeoutError, match="mine"), bound:
+        raise TimeoutError("mine")
 
     assert not bound.expired
 
@@ -42,7 +41,7 @@ async def test_a_cancellation_from_outside_goes_on():
     begun = asyncio.Event()
 
     async def work() -> None:
-        async with Bound(60):
+        with Bound(60):
             begun.set()
             await asyncio.Event().wait()
 
@@ -59,7 +58,7 @@ async def test_the_time_in_which_another_held_the_loop_does_not_count(monkeypatc
     monkeypatch.setattr(bounds, "STALLS", stalls)
     bound = Bound(60)
 
-    async with bound:
+    with bound:
         stalls.total = 0.05
         bound._over()  # the timer, as if the 60 s were over
         first = bound.expired
@@ -78,7 +77,10 @@ async def test_a_long_step_is_a_stall_and_is_told(monkeypatch: pytest.MonkeyPatc
         await asyncio.sleep(0)
         return "done"
 
-    assert await Stepped(work(), {"job": 7}) == "done"
+    stepped = Stepped(work(), {"job": 7})
+
+    assert not stepped.begin()
+    assert await stepped == "done"
 
     assert stalls.total > 0
     assert {record.getMessage() for record in caplog.records} == {"job blocked the event loop"}
@@ -96,7 +98,9 @@ async def test_steps_hand_errors_and_cancellations_in_and_out():
             raise KeyError("cleaned up") from None
 
     async def stepped() -> None:
-        await Stepped(work(), {})
+        steps = Stepped(work(), {})
+        assert not steps.begin()
+        await steps
 
     task = asyncio.create_task(stepped())
     await begun.wait()
@@ -104,3 +108,31 @@ async def test_steps_hand_errors_and_cancellations_in_and_out():
 
     with pytest.raises(KeyError, match="cleaned up"):
         await task
+
+
+async def test_what_waits_for_nothing_ends_with_its_first_step():
+    async def work() -> str:
+        return "done"
+
+    stepped = Stepped(work(), {})
+
+    assert stepped.begin()
+    assert stepped.value == "done"
+
+
+async def test_what_one_sets_for_itself_another_in_the_same_task_does_not_see():
+    who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
+    seen: list[str] = []
+
+    async def work(name: str) -> None:
+        seen.append(who.get())
+        who.set(name)
+        await asyncio.sleep(0)
+        seen.append(who.get())
+
+    for name in ("first", "second"):
+        stepped = Stepped(work(name), {})
+        stepped.begin()
+        await stepped
+
+    assert seen == ["nobody", "first", "nobody", "second"]

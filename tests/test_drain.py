@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,10 +12,10 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app import drain
+from app import drain, lanes
 from app.context import Context, Service
 from app.domain.errors import DatabaseUnavailable, TemporaryFailure
-from app.domain.jobs import Done, Job, Snooze
+from app.domain.jobs import Done, Job, NewJob, Snooze
 from app.handlers import Runnable
 from app.stores.jobs import enqueue_own_in
 from tests.fakes.batches import Handle, a_batch, a_service, runnable
@@ -89,7 +90,7 @@ async def test_nothing_due_is_nothing_done(service: Service):
 
 async def test_as_many_run_at_once_as_there_are_slots(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", count=30)
-    together = asyncio.Barrier(drain.SLOTS[False])
+    together = asyncio.Barrier(lanes.SLOTS)
     running, most = 0, 0
 
     async def handle(payload: Any, ctx: Context) -> None:
@@ -102,7 +103,7 @@ async def test_as_many_run_at_once_as_there_are_slots(service: Service, sql: asy
     async with a_batch(service) as ctx:
         await drain.until_idle(ctx, these(runnable("greet", handle)))
 
-    assert most == drain.SLOTS[False]
+    assert most == lanes.SLOTS
     assert await statuses(sql) == {"done": 30}
 
 
@@ -278,8 +279,8 @@ async def test_nothing_is_begun_once_the_process_is_told_to_stop(service: Servic
         await drain.until_idle(ctx, these(runnable("greet", handle)))
 
     left = await statuses(sql)
-    assert left["done"] == ctx.tally["jobs.done"] == drain.SLOTS[False]
-    assert left["pending"] == 30 - drain.SLOTS[False]
+    assert left["done"] == ctx.tally["jobs.done"] <= lanes.SLOTS
+    assert left["pending"] == 30 - left["done"]
 
 
 async def test_a_process_that_was_told_to_stop_before_does_nothing(service: Service, sql: asyncpg.Connection):
@@ -531,3 +532,82 @@ async def test_a_connection_that_breaks_once_makes_nothing_run_twice(service: Se
 
     assert await statuses(sql) == {"done": 3}
     assert await sql.fetchval("SELECT max(attempts) FROM wakebell.jobs") == 1
+
+
+async def test_what_a_job_leaves_behind_cancels_no_other(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet", count=2 * lanes.SLOTS)
+    left: list[asyncio.Task[Any]] = []
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        await asyncio.sleep(0)
+        for task in left:
+            task.cancel()
+        left.append(asyncio.current_task())  # type: ignore[arg-type]
+
+    async def careful(payload: Any, ctx: Context) -> None:
+        earlier = [task for task in left if task is not asyncio.current_task()]
+        assert len(earlier) == len(left), "a task that gave way was used again"
+        await handle(payload, ctx)
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", careful)))
+
+    assert len(set(left)) == 2 * lanes.SLOTS
+
+
+async def test_jobs_that_wait_for_nothing_let_the_others_have_their_turn(service: Service):
+    await add(service, "greet", count=200)
+    looped, longest = 0, 0
+
+    async def watch() -> None:
+        nonlocal looped
+        while True:
+            looped += 1
+            await asyncio.sleep(0)
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        nonlocal longest
+        before = looped
+        time.sleep(lanes.TURN_SECONDS)  # noqa: ASYNC251 - a computation
+        longest = max(longest, streak(before))
+
+    seen: list[int] = []
+
+    def streak(now: int) -> int:
+        """How many jobs in a row ran in the same turn of the loop."""
+        seen.append(now)
+        return len(seen) - seen.index(now)
+
+    watcher = asyncio.create_task(watch())
+    async with a_batch(service, max_jobs=200) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+    watcher.cancel()
+
+    assert len(seen) == 200
+    assert longest <= 2 * lanes.SLOTS, "of each lane two: one that fills its time, and one that goes beyond it"
+
+
+async def test_a_thousand_jobs_at_hand_go_back_in_one_statement(
+    service: Service, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    await service.stores.jobs.enqueue_many([NewJob(type="greet")] * 500)
+    released: list[int] = []
+    release = type(service.stores.jobs).release
+
+    async def counted(self: Any, jobs: Any) -> int:
+        released.append(len(jobs))
+        return await release(self, jobs)
+
+    monkeypatch.setattr(type(service.stores.jobs), "release", counted)
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        if ctx.tally["jobs.claimed"] == 100:
+            service.stopping.request()
+
+    async with a_batch(service, max_jobs=500) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert released == [max(released)]
+    left = await sql.fetch("SELECT status, attempts, started_at IS NULL AS fresh FROM wakebell.jobs")
+    assert {(row["attempts"], row["fresh"]) for row in left if row["status"] == "pending"} == {(0, True)}
+    assert {row["status"] for row in left} == {"done", "pending"}

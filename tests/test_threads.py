@@ -43,7 +43,7 @@ async def test_a_thread_that_is_not_waited_for_any_more_harms_nobody():
         over.set()
 
     with pytest.raises(TimeoutError):
-        async with Bound(0.01):
+        with Bound(0.01):
             await in_thread(call)
     go_on.set()
 

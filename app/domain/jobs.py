@@ -137,6 +137,9 @@ class Finished:
     seconds: float = 0.0
     """How long it took."""
 
+    waited: bool = True
+    """It gave way to others on its way."""
+
 
 def retry_delay(attempt: int, *, jitter: float) -> timedelta:
     """How long to wait after attempt number `attempt` has failed.

@@ -14,17 +14,19 @@ each end of it:
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from app.domain import numbers
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from app.domain.items import Item
+    from app.domain.numbers import Span
     from app.domain.subscriptions import Subscription
 
 SPACELESS = re.compile(
@@ -50,11 +52,6 @@ ALIKE = str.maketrans(
         "\u2212": "-",
     }
 )
-
-GROUPED_NUMBER = re.compile(r"\d{1,3}(?:[ ,'\u2019]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?")
-THOUSANDS = re.compile(r"k(?![^\W\d_])", re.IGNORECASE)
-NUMBER_LENGTH = 200
-"""Characters of a text in which a number is looked for."""
 
 PART_END = "\n"
 """Between an item's texts: no phrase reaches over it, as folded words hold no line end."""
@@ -134,30 +131,6 @@ def _folded(text: str) -> str:
     return " ".join(HYPHEN.sub(" ", text).split())
 
 
-def number_of(value: Any) -> float | None:
-    """The number a field holds: a number itself, or the first one in a text such as "$1,500" or "10k a month"."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return _finite(value)
-    if not isinstance(value, str):
-        return None
-    text = unicodedata.normalize("NFKC", value[:NUMBER_LENGTH])
-    found = GROUPED_NUMBER.search(text)
-    if not found:
-        return None
-    sign = -1 if text[: found.start()].strip() in {"-", "\u2212"} else 1
-    times = 1000 if THOUSANDS.match(text, found.end()) else 1
-    return _finite(sign * times * float(re.sub("[ ,'\u2019]", "", found[0])))
-
-
-def _finite(value: float) -> float | None:
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # a whole number with hundreds of digits
-        return None
-
-
 def _begins_word(text: str, at: int) -> bool:
     first, before = text[at], text[at - 1 : at]
     if not before or SPACELESS.match(first):
@@ -204,18 +177,20 @@ def _against_all(folded: Folded, words: tuple[str, ...]) -> str | None:
 
 
 def _against_minimum(item: Item, name: str, least: float) -> str | None:
-    value = number_of(item.fields.get(name))
-    if value is None:
+    """Of a range the high end counts: `300-600` may well be 500."""
+    span = numbers.span_of(item.fields.get(name))
+    if span is None:
         return f'has no number "{name}"'
-    return f"{name} {_shown(value)} is below {_shown(least)}" if value < least else None
+    return f"{name} {_shown(span)} is below {_plain(least)}" if span.high < least else None
 
 
 def _in_favour(item: Item, subscription: Subscription, found: list[str]) -> str:
     words = list(dict.fromkeys([*found, *subscription.all]))
     told = [f"{_quoted(words)} {'is' if len(words) == 1 else 'are'} in it"] if words else []
     told += [
-        f"{name} {_shown(number_of(item.fields.get(name)) or 0)} is at least {_shown(least)}"
+        f"{name} {_shown(span)} is at least {_plain(least)}"
         for name, least in subscription.min.items()
+        if (span := numbers.span_of(item.fields.get(name)))
     ]
     return " and ".join(told) or "it takes every item of the source"
 
@@ -224,5 +199,9 @@ def _quoted(words: Iterable[str]) -> str:
     return ", ".join(f'"{word}"' for word in words)
 
 
-def _shown(number: float) -> str:
+def _shown(span: Span) -> str:
+    return _plain(span.high) if span.low == span.high else f"{_plain(span.low)} to {_plain(span.high)}"
+
+
+def _plain(number: float) -> str:
     return str(int(number)) if number == int(number) else str(number)

@@ -12,6 +12,10 @@ WORTH_SECONDS = 0.5
 MOST = 1000
 """Jobs in one claim: beyond it nothing was gained (1,000 at once cost 27 ms, 100 cost 4)."""
 
+MOST_SIZE = 16 * 2**20
+"""Characters of the payloads that are at hand together: a small machine has 256 MiB for all, and a job's own may have
+256 KiB."""
+
 QUICK_SECONDS = 0.005
 """A thousand such jobs in ten slots take half a second; what ended meanwhile is finished with them."""
 
@@ -20,30 +24,36 @@ SHARE = 0.2
 
 
 class Pace:
-    """How long jobs take, and what follows from it."""
+    """How long jobs take and how large they are, and what follows from it."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._mean: float | None = None
+        self._most = MOST
+
+        self.at_hand = slots
+        """Jobs to hold, running ones included: the slots' own number until something is known."""
+
+        self.quick = False
+        """Whether jobs are so short that a batch of them ends before anybody would miss its first one's end."""
 
     def took(self, seconds: float) -> None:
         """One more job ended."""
-        self._mean = seconds if self._mean is None else self._mean + SHARE * (seconds - self._mean)
+        mean = seconds if self._mean is None else self._mean + SHARE * (seconds - self._mean)
+        self._mean = mean
+        self.quick = mean < QUICK_SECONDS
+        self._decide()
 
-    @property
-    def quick(self) -> bool:
-        """Whether jobs are so short that a batch of them ends before anybody would miss its first one's end."""
-        return self._mean is not None and self._mean < QUICK_SECONDS
-
-    @property
-    def at_hand(self) -> int:
-        """Jobs to hold, running ones included: the slots' own number until something is known."""
-        if self._mean is None:
-            return self._slots
-        worth = int(self._slots * WORTH_SECONDS / max(self._mean, 1e-6))
-        return max(self._slots, min(worth, MOST))
+    def weighed(self, jobs: int, size: int) -> None:
+        """So many jobs came, and all of them were of that size."""
+        self._most = max(min(MOST, MOST_SIZE * jobs // max(size, 1)), 1) if jobs else self._most
+        self._decide()
 
     def room(self, held: int) -> int:
         """How many to claim now; 0 while there is enough at hand, since a few at a time cost as much as many."""
         free = self.at_hand - held
         return free if free * 2 >= self.at_hand or held < self._slots else 0
+
+    def _decide(self) -> None:
+        worth = self._slots if self._mean is None else int(self._slots * WORTH_SECONDS / max(self._mean, 1e-6))
+        self.at_hand = max(self._slots, min(worth, self._most))

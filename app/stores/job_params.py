@@ -90,12 +90,19 @@ def finish_params(
     }
 
 
+def fences(jobs: Sequence[Job]) -> Mapping[str, Any]:
+    """Which jobs, by which claims; arrays as text, since a bound array costs ten round trips at its first use."""
+    return {
+        "ids": "{" + ",".join(str(job.id) for job in jobs) + "}",
+        "tokens": "{" + ",".join(str(job.token) for job in jobs) + "}",
+    }
+
+
 def done_params(done: Sequence[Finished]) -> Mapping[str, Any]:
-    """Several runs that went well; arrays as text, since a bound array costs ten round trips at its first use."""
+    """Several runs that went well."""
     results = {one.job.id: text for one in done if (text := result_text(one.result)) is not None}
     return {
-        "ids": "{" + ",".join(str(one.job.id) for one in done) + "}",
-        "tokens": "{" + ",".join(str(one.job.token) for one in done) + "}",
+        **fences([one.job for one in done]),
         "results": "{" + ",".join(f'"{job_id}":{text}' for job_id, text in results.items()) + "}" if results else None,
     }
 

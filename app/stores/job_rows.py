@@ -10,7 +10,7 @@ from app.domain.jobs import FailedTry, Job
 from app.stores.payloads import json_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,9 @@ class Turned:
 
     lost: list[int]
     """Ids that were not finished: their lease was lost, another tick has them."""
+
+    size: int
+    """Characters of all that came, payloads above all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,22 @@ def claimed_job(row: Mapping[str, Any], token: int) -> Job:
         max_attempts=row["max_attempts"],
         token=token,
         lease_until=row["lease_until"],
+    )
+
+
+def turned_job(values: Sequence[Any], token: int) -> Job:
+    """A job out of what a turn tells of it, whose payload is read already."""
+    job_id, job_type, payload, queue, attempts, crashes, max_attempts, lease_until = values
+    return Job(
+        id=job_id,
+        type=job_type,
+        payload=payload,
+        queue=queue,
+        attempt=attempts,
+        crashes=crashes,
+        max_attempts=max_attempts,
+        token=token,
+        lease_until=datetime.fromisoformat(lease_until),
     )
 
 

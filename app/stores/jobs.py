@@ -13,7 +13,7 @@ from app.stores import job_params as given
 from app.stores import sql
 from app.stores.database import rows
 from app.stores.job_params import MOST_AT_ONCE, Ending
-from app.stores.job_rows import Enqueued, Rescued, StoredJob, Turned, claimed_job, stored_job
+from app.stores.job_rows import Enqueued, Rescued, StoredJob, Turned, claimed_job, stored_job, turned_job
 from app.stores.payloads import payload_text
 
 if TYPE_CHECKING:
@@ -133,7 +133,15 @@ class Jobs:
         except DBAPIError as error:
             raise given.refusal(error) from error
 
-    async def claim(self, *, own: bool, limit: int, leases: Mapping[str, timedelta], token: int) -> list[Job]:
+    async def claim(
+        self,
+        *,
+        own: bool,
+        limit: int,
+        leases: Mapping[str, timedelta],
+        token: int,
+        queue: str | None = None,
+    ) -> list[Job]:
         """Lease due jobs to this tick, the first to be started first.
 
         Returns at most `limit` jobs of the types in `leases`; none when nothing is due, or an overlapping tick holds
@@ -144,8 +152,9 @@ class Jobs:
             limit: at most so many.
             leases: how long each type is leased for; the other types are left alone.
             token: random, below 2**63: the fence of what is claimed here.
+            queue: of this one alone; one of the other kind than `own` gives nothing.
         """
-        params = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token}
+        params = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token, "queue": queue}
         claimed = await self._database.fetch(SQL["claim"], params)
         return [claimed_job(row, token) for row in claimed]
 
@@ -157,17 +166,20 @@ class Jobs:
         limit: int,
         leases: Mapping[str, timedelta],
         token: int,
+        queue: str | None = None,
     ) -> Turned:
         """`finish_done` and `claim` in one round trip and one commit; the claim finds what the first has set free.
 
         The token is the new claim's; each done job has its own. `done` may be empty, `limit` 0.
         """
-        claim = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token}
-        turned = await self._database.fetch(SQL["turn"], {**given.done_params(done), **claim})
-        finished = {row["id"] for row in turned if row["what"] == "finished"}
+        claim = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token, "queue": queue}
+        [row] = await self._database.fetch(SQL["turn"], {**given.done_params(done), **claim})
+        turned = json.loads(row["turned"])
+        finished = set(turned["finished"] or ())
         return Turned(
-            claimed=[claimed_job(row, token) for row in turned if row["what"] == "claimed"],
+            claimed=[turned_job(values, token) for values in turned["claimed"] or ()],
             lost=[one.job.id for one in done if one.job.id not in finished],
+            size=len(row["turned"]),
         )
 
     async def finish_done(self, done: Sequence[Finished]) -> list[int]:
@@ -195,9 +207,13 @@ class Jobs:
         [finished] = await self._database.fetch(SQL["finish"], params)
         return finished["status"] is not None
 
-    async def release(self, job: Job) -> bool:
-        """Give back a job that was not started: due as before, no attempt spent. False: its lease was lost."""
-        return await self.finish(job, "release")
+    async def release(self, jobs: Sequence[Job]) -> int:
+        """Give back jobs that were not started: due as before, no attempt spent.
+
+        Returns how many: not those whose lease was lost.
+        """
+        [found] = await self._database.fetch(SQL["release"], given.fences(jobs))
+        return int(found["released"])
 
     async def rescue(self, *, limit: int = 1000) -> Rescued:
         """Bring back what a killed tick left leased, and what was left in line behind nobody.
@@ -220,9 +236,9 @@ class Jobs:
         [found] = await self._database.fetch(SQL["park"], {"types": json.dumps(list(types))})
         return int(found["parked"])
 
-    async def count_startable(self, types: Iterable[str], *, limit: int = 1000) -> int:
-        """How many jobs of these types a claim could take now, counted to `limit`; own types among them."""
-        params = {"types": json.dumps(list(types)), "most": limit}
+    async def count_startable(self, types: Iterable[str], *, limit: int = 1000, queue: str | None = None) -> int:
+        """How many jobs of these types a claim could take now, of that queue alone if one is given; to `limit`."""
+        params = {"types": json.dumps(list(types)), "most": limit, "queue": queue}
         [found] = await self._database.fetch(SQL["count_startable"], params)
         return int(found["startable"])
 

@@ -51,13 +51,20 @@ FROM wakebell.claim_jobs(
     own => CAST(:own AS boolean),
     max_count => CAST(:most AS integer),
     leases => CAST(CAST(:leases AS text) AS jsonb),
-    token => CAST(:token AS bigint)
+    token => CAST(:token AS bigint),
+    only_queue => CAST(:queue AS text)
 ) AS claimed;
 
 -- name: turn
--- Done jobs finished, then due jobs leased. Who lost a lease is missing among the finished.
-SELECT turned.what, turned.id, turned.type, CAST(turned.payload AS text) AS payload, turned.queue, turned.attempts,
-       turned.crashes, turned.max_attempts, turned.lease_until
+-- Done jobs finished, then due jobs leased. Who lost a lease is missing among the finished. One row for all, the next to
+-- be started first: a thousand rows cost the client as much as running them.
+SELECT CAST(json_build_object(
+    'finished', json_agg(turned.id) FILTER (WHERE turned.what = 'finished'),
+    'claimed', json_agg(json_build_array(
+        turned.id, turned.type, turned.payload, turned.queue, turned.attempts, turned.crashes, turned.max_attempts,
+        turned.lease_until
+    )) FILTER (WHERE turned.what = 'claimed')
+) AS text) AS turned
 FROM wakebell.turn_jobs(
     done_ids => CAST(:ids AS text),
     done_tokens => CAST(:tokens AS text),
@@ -65,7 +72,8 @@ FROM wakebell.turn_jobs(
     own => CAST(:own AS boolean),
     max_count => CAST(:most AS integer),
     leases => CAST(CAST(:leases AS text) AS jsonb),
-    token => CAST(:token AS bigint)
+    token => CAST(:token AS bigint),
+    only_queue => CAST(:queue AS text)
 ) AS turned;
 
 -- name: finish_done
@@ -74,6 +82,10 @@ SELECT finished.id
 FROM wakebell.finish_jobs(
     CAST(:ids AS text), CAST(:tokens AS text), CAST(CAST(:results AS text) AS jsonb)
 ) AS finished;
+
+-- name: release
+-- How many were given back. Who lost a lease is let be.
+SELECT wakebell.release_jobs(CAST(:ids AS text), CAST(:tokens AS text)) AS released;
 
 -- name: lock
 -- Whether the lease still holds; nobody can take the job before this transaction ends.
@@ -118,7 +130,11 @@ SELECT wakebell.park_jobs(CAST(CAST(:types AS text) AS jsonb)) AS parked;
 
 -- name: count_startable
 -- What a further claim could take now.
-SELECT wakebell.count_startable(CAST(CAST(:types AS text) AS jsonb), CAST(:most AS integer)) AS startable;
+SELECT wakebell.count_startable(
+    types => CAST(CAST(:types AS text) AS jsonb),
+    max_count => CAST(:most AS integer),
+    only_queue => CAST(:queue AS text)
+) AS startable;
 
 -- name: next_due_at
 -- When the next job may start. Reads the first 100 of each queue by rank: a priority lets a job rank up to 100 minutes

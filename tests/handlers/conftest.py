@@ -116,7 +116,7 @@ def run(ctx: Context, sql: asyncpg.Connection) -> Run:
         await sql.execute("UPDATE wakebell.jobs SET run_after = now() WHERE status = 'pending'")
         job = await claim(ctx, name, own=True)
         runnable = handlers.own()[name]
-        await attempt.run(ctx, job, runnable, runnable.timeout)
+        await attempt.run(ctx, job, runnable, runnable.timeout, attempt.Cut())
         row = await sql.fetchrow("SELECT *, run_after - now() AS wait FROM wakebell.jobs WHERE id = $1", job.id)
         return dict(row)
 

@@ -32,19 +32,33 @@ FROM generate_series(1, 20000) AS n
 """
 LIMITS = "INSERT INTO wakebell.queues (name, max_running) SELECT 'queue' || n, 50 FROM generate_series(1, 3) AS n"
 
-CLAIM_100 = "SELECT * FROM wakebell.claim_jobs(false, 100, '{\"greet\": 60}', 1)"
-CLAIM_1000 = "SELECT * FROM wakebell.claim_jobs(false, 1000, '{\"greet\": 60}', 1)"
-CLAIM_OWN = "SELECT * FROM wakebell.claim_jobs(true, 100, '{\"greet\": 60}', 1)"
+CLAIM_100 = "SELECT * FROM wakebell.claim_jobs(false, 100, '{\"greet\": 60}', 1, NULL)"
+CLAIM_1000 = "SELECT * FROM wakebell.claim_jobs(false, 1000, '{\"greet\": 60}', 1, NULL)"
+CLAIM_OWN = "SELECT * FROM wakebell.claim_jobs(true, 100, '{\"greet\": 60}', 1, NULL)"
+CLAIM_ONE = "SELECT * FROM wakebell.claim_jobs(false, 100, '{\"greet\": 60}', 1, 'queue1')"
+CLAIM_NONE = "SELECT * FROM wakebell.claim_jobs(false, 100, '{\"greet\": 60}', 1, 'queue0a')"
 RESCUE = "SELECT * FROM wakebell.rescue_jobs(1000)"
 PARK = "SELECT wakebell.park_jobs('[\"greet\"]')"
-COUNT = "SELECT wakebell.count_startable('[\"greet\"]', 1000)"
+COUNT = "SELECT wakebell.count_startable('[\"greet\"]', 1000, NULL)"
+COUNT_ONE = "SELECT wakebell.count_startable('[\"greet\"]', 1000, 'queue1')"
 PRUNE = "SELECT wakebell.prune_jobs(864000, 500)"
 
-IDLE = {CLAIM_100: 150, CLAIM_1000: 150, CLAIM_OWN: 100, PARK: 150, COUNT: 150, RESCUE: 900, PRUNE: 20}
+IDLE = {
+    CLAIM_100: 150,
+    CLAIM_1000: 150,
+    CLAIM_OWN: 100,
+    CLAIM_ONE: 60,
+    CLAIM_NONE: 60,
+    PARK: 150,
+    COUNT: 150,
+    COUNT_ONE: 60,
+    RESCUE: 900,
+    PRUNE: 20,
+}
 """Pages that each may read when it finds nothing to do. A rescue asks after each of the 100 serial keys."""
 
-BUSY = {CLAIM_100: 3_000, CLAIM_1000: 25_000}
-"""With that many jobs to take: some twenty for each, for its row and its places in the indexes."""
+BUSY = {CLAIM_100: 3_000, CLAIM_1000: 25_000, CLAIM_ONE: 3_000, CLAIM_NONE: 60}
+"""With that many jobs to take, or none in that queue: some twenty for each, for its row and its places in the indexes."""
 
 
 @pytest.mark.timeout(300)

@@ -195,7 +195,7 @@ async def test_a_released_job_is_as_if_never_claimed(jobs: Jobs):
     added = await jobs.enqueue(type="greet", priority=5)
     before = await jobs.get(added.id)
 
-    assert await jobs.release(await claim_one(jobs))
+    assert await jobs.release([await claim_one(jobs)]) == 1
 
     assert await jobs.get(added.id) == before
     assert (await claim_one(jobs, token=2)).attempt == 1

@@ -24,8 +24,8 @@ FROM generate_series(1, 2000) AS n;
 LEASES = '{"greet": 60}'
 TURN = f"""
 SELECT wakebell.turn_jobs(
-    (SELECT array_agg(id)::text FROM wakebell.claim_jobs(false, 100, '{LEASES}', 1)),
-    array_fill(1::bigint, ARRAY[100])::text, NULL, false, 0, '{LEASES}', 2
+    (SELECT array_agg(id)::text FROM wakebell.claim_jobs(false, 100, '{LEASES}', 1, NULL)),
+    array_fill(1::bigint, ARRAY[100])::text, NULL, false, 0, '{LEASES}', 2, NULL
 )
 """
 PUT_IN = """

@@ -197,3 +197,64 @@ async def test_startable_jobs_are_counted_to_the_limit(limit: int, jobs: Jobs, s
     )
 
     assert await jobs.count_startable(["greet", "send_message"], limit=limit) == min(7, limit)
+
+
+async def test_one_queue_is_claimed_from_and_counted_alone(jobs: Jobs, sql: asyncpg.Connection):
+    await sql.execute(BACKLOG)
+    for queue in ("b", "b", "c"):
+        await jobs.enqueue(type="greet", queue=queue)
+
+    assert await jobs.count_startable(["greet"], queue="b") == 2
+    assert await jobs.count_startable(["greet"], queue="backlog", limit=1000) == 500
+    claimed = await jobs.claim(own=False, limit=10, leases=LEASES, token=1, queue="b")
+    assert Counter(job.queue for job in claimed) == {"b": 2}
+    assert await jobs.count_startable(["greet"], queue="b") == 0
+    assert await jobs.count_startable(["greet"]) == 501
+
+
+@pytest.mark.parametrize("queue", ["a", "bb", "z", "wakebell.replies"])
+async def test_a_queue_with_nothing_in_it_gives_nothing_of_its_neighbours(queue: str, jobs: Jobs):
+    for neighbour in ("b", "c", "y"):
+        await jobs.enqueue(type="greet", queue=neighbour)
+
+    assert await jobs.count_startable(["greet"], queue=queue) == 0
+    for own in (False, True):
+        assert await jobs.claim(own=own, limit=10, leases=LEASES, token=1, queue=queue) == []
+
+
+@pytest.mark.parametrize(("queue", "own"), [("b", False), ("wakebell.replies", True)])
+async def test_a_queue_is_claimed_from_by_its_own_kind_alone(
+    queue: str,
+    own: bool,
+    jobs: Jobs,
+    sql: asyncpg.Connection,  # noqa: FBT001
+):
+    await sql.execute("INSERT INTO wakebell.jobs (type, queue) VALUES ('greet', $1)", queue)
+
+    assert await jobs.claim(own=not own, limit=10, leases=LEASES, token=1, queue=queue) == []
+    assert len(await jobs.claim(own=own, limit=10, leases=LEASES, token=2, queue=queue)) == 1
+
+
+async def test_one_queue_is_paused_and_limited_as_ever(jobs: Jobs, sql: asyncpg.Connection):
+    for queue in ("paused", "paused", "narrow", "narrow", "free"):
+        await jobs.enqueue(type="greet", queue=queue)
+    await sql.execute(
+        "INSERT INTO wakebell.queues (name, paused_until, max_running) "
+        "VALUES ('paused', 'infinity', NULL), ('narrow', NULL, 1)"
+    )
+
+    claimed = {
+        queue: len(await jobs.claim(own=False, limit=10, leases=LEASES, token=token, queue=queue))
+        for token, queue in enumerate(("paused", "narrow", "free"))
+    }
+
+    assert claimed == {"paused": 0, "narrow": 1, "free": 1}
+
+
+async def test_a_turn_claims_from_the_one_queue(jobs: Jobs):
+    for queue in ("a", "b", "c"):
+        await jobs.enqueue(type="greet", queue=queue)
+
+    turned = await jobs.turn(done=[], own=False, limit=10, leases=LEASES, token=1, queue="b")
+
+    assert [job.queue for job in turned.claimed] == ["b"]

@@ -52,7 +52,7 @@ async def test_a_turn_finishes_one_batch_and_claims_the_next(jobs: Jobs):
 async def test_a_turn_claims_as_a_claim_does(jobs: Jobs, sql: asyncpg.Connection):
     await put(jobs, 1, payload={"a": "ก"}, queue="people", max_attempts=7)
     [job] = await claim(jobs)
-    await jobs.release(job)
+    await jobs.release([job])
 
     turned = await jobs.turn(done=[], own=False, limit=1, leases=LEASES, token=1)
 
