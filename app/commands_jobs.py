@@ -5,28 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from app.commands import asked as asked_database
+from app.commands import columns, cut, plain, second, with_stores
 from app.domain.errors import ServiceError
 from app.domain.jobs import OWN_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from app.commands import AddCommand, Database
     from app.settings import Settings
     from app.stores import Stores
     from app.stores.jobs import StoredJob
 
-    Database = Callable[[], AbstractContextManager[Mapping[str, str]]]
-    """The environment with a DATABASE_URL in it."""
-
     Configured = Callable[[], AbstractContextManager[Settings]]
     """The whole configuration, whose logs leave stdout alone."""
-
-    AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
-    """Its name, what runs it, and what it does."""
 
 # Everything else is imported by the command that needs it: `wakebell --help` is to come at once.
 
@@ -95,7 +91,7 @@ def _jobs(args: argparse.Namespace, database: Database) -> int:
         found, more = await _listed(stores, args)
         return json.dumps([upkeep.shown(job) for job in found]) if args.json else _table(found, more=more)
 
-    print(_asked(database, shown))
+    print(asked_database(database, shown))
     return 0
 
 
@@ -138,11 +134,11 @@ def _enqueue(args: argparse.Namespace, configured: Configured) -> int:
             added = await asked.put_in(stores.jobs, new)
             return added.created, upkeep.shown(await upkeep.get(stores.jobs, added.id))
 
-        created, job = asyncio.run(_with_stores(settings.environment.database_url, put_in))
+        created, job = asyncio.run(with_stores(settings.environment.database_url, put_in))
     if args.json:
         print(json.dumps({**job, "created": created}))
     elif created:
-        print(f"job {job['id']} is put in: {job['type']}, due {_second(job['run_after'])}")
+        print(f"job {job['id']} is put in: {job['type']}, due {second(job['run_after'])}")
     else:
         print(f"job {job['id']} has that unique_key already; it is {job['status']}, and no other was put in")
     return 0
@@ -158,10 +154,10 @@ def _retry(args: argparse.Namespace, database: Database) -> int:
         count = await stores.jobs.retry_all(args.type, limit=upkeep.MOST_RETRIED)
         more = "; there may be more, retry once more" if count == upkeep.MOST_RETRIED else ""
         jobs = "job" if count == 1 else "jobs"
-        words = f"{count} failed {jobs} of the type {_plain(args.type)} will run again with the next tick{more}"
+        words = f"{count} failed {jobs} of the type {plain(args.type)} will run again with the next tick{more}"
         return {"retried": count}, words
 
-    data, words = _asked(database, retried)
+    data, words = asked_database(database, retried)
     print(json.dumps(data) if args.json else words)
     return 0
 
@@ -172,33 +168,9 @@ def _cancel(args: argparse.Namespace, database: Database) -> int:
     async def cancelled(stores: Stores) -> dict[str, Any]:
         return upkeep.shown(await upkeep.cancel(stores.jobs, args.id))
 
-    job = _asked(database, cancelled)
+    job = asked_database(database, cancelled)
     print(json.dumps(job) if args.json else f"job {job['id']} is cancelled")
     return 0
-
-
-def _asked(database: Database, question: Callable[[Stores], Any]) -> Any:
-    """What the database answers; only its settings are needed."""
-    from app import settings  # noqa: PLC0415
-
-    with database() as environ:
-        return asyncio.run(_with_stores(settings.load_database(environ).url, question))
-
-
-async def _with_stores(url: str | None, question: Callable[[Stores], Any]) -> Any:
-    async with _stores(url) as stores:
-        return await question(stores)
-
-
-@asynccontextmanager
-async def _stores(url: str | None) -> AsyncIterator[Stores]:
-    from app import stores  # noqa: PLC0415
-    from app.stores.database import connect  # noqa: PLC0415
-
-    opened = stores.over(connect(url or ""))
-    async with opened.database.held():
-        await opened.require_schema()
-        yield opened
 
 
 def _payload(text: str) -> Any:
@@ -229,12 +201,10 @@ def _table(jobs: Sequence[StoredJob], *, more: bool) -> str:
     lines = [COLUMNS]
     for job in jobs:
         attempts = f"{job.attempts - job.crashes}/{job.max_attempts}"
-        due = _second(instant(job.run_after))
-        error = _cut(_plain(job.last_error or ""), ERROR_SHOWN)
-        lines.append((str(job.id), _cut(_plain(job.type), TYPE_SHOWN), _state(job), attempts, due, error))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(COLUMNS))]
-    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*told, *(["older ones follow; raise --limit to see them"] if more else [])])
+        due = second(instant(job.run_after))
+        error = cut(plain(job.last_error or ""), ERROR_SHOWN)
+        lines.append((str(job.id), cut(plain(job.type), TYPE_SHOWN), _state(job), attempts, due, error))
+    return "\n".join([*columns(lines), *(["older ones follow; raise --limit to see them"] if more else [])])
 
 
 def _state(job: StoredJob) -> str:
@@ -248,25 +218,10 @@ def _state(job: StoredJob) -> str:
 def _described(job: Mapping[str, Any]) -> str:
     """A line for each side of one job, then its failures, the newest first."""
     sides = [(name, value) for name, value in job.items() if name not in {"failures", "then"} and value is not None]
-    lines = [f"{name:13} {_plain(value if isinstance(value, str) else json.dumps(value))}" for name, value in sides]
+    lines = [f"{name:13} {plain(value if isinstance(value, str) else json.dumps(value))}" for name, value in sides]
     lines += [f"{'then':13} {json.dumps(job['then'])}"] if job["then"] else []
     for failure in reversed(job["failures"]):
         lines.append("")
-        lines.append(
-            f"attempt {failure['attempt']} failed at {_second(failure['at'])}: {_plain(failure['error'] or '')}"
-        )
-        lines += [f"    {_plain(line)}" for line in (failure["traceback"] or "").splitlines()]
+        lines.append(f"attempt {failure['attempt']} failed at {second(failure['at'])}: {plain(failure['error'] or '')}")
+        lines += [f"    {plain(line)}" for line in (failure["traceback"] or "").splitlines()]
     return "\n".join(lines)
-
-
-def _second(at: str) -> str:
-    return f"{at[:19].replace('T', ' ')}Z"
-
-
-def _plain(words: str) -> str:
-    """On one line, and nothing in it that a terminal would obey."""
-    return "".join(letter if letter.isprintable() else " " for letter in words)
-
-
-def _cut(words: str, length: int) -> str:
-    return words if len(words) <= length else f"{words[: length - 1]}…"

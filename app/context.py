@@ -174,6 +174,18 @@ class Context:
             await finish_in(db, job, "done")
         self.progress.settled = True
 
+    @asynccontextmanager
+    async def reaching(self, *, deny_private: bool) -> AsyncIterator[httpx.AsyncClient]:
+        """`http`, or with `deny_private` a client that goes to public addresses only, redirects included.
+
+        The latter for whatever address a stranger has given, by chat or by the API.
+        """
+        if not deny_private:
+            yield self.http
+            return
+        async with guarded(self.service.user_agent) as http:
+            yield http
+
     @property
     def settings(self) -> Settings:
         """The service's configuration."""
@@ -211,8 +223,17 @@ def user_agent(settings: Settings) -> str:
 @asynccontextmanager
 async def outbound(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
     """An HTTP client whose connections are closed at the end: an open one keeps some hosts awake."""
-    limits = httpx.Limits(max_connections=20, max_keepalive_connections=10)
+    limits = httpx.Limits(max_connections=40, max_keepalive_connections=20)
     async with httpx.AsyncClient(headers={"User-Agent": user_agent}, limits=limits, verify=_tls()) as http:
+        yield http
+
+
+@asynccontextmanager
+async def guarded(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
+    """The same, to public addresses only."""
+    from app.clients.guard import PublicTransport  # noqa: PLC0415 - httpcore, which only a guarded source needs
+
+    async with httpx.AsyncClient(headers={"User-Agent": user_agent}, transport=PublicTransport(verify=_tls())) as http:
         yield http
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from app import handlers, stores
-from app.api import cron, errors, front, health, jobs, messages, sources
+from app.api import cron, errors, front, health, jobs, messages, queues, sources
 from app.context import Service
 from app.domain.errors import ConfigError
 from app.stores.database import connect
@@ -76,5 +76,6 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(cron.router)
     app.include_router(jobs.router)
     app.include_router(messages.router)
+    app.include_router(queues.router)
     app.include_router(sources.router)
     return app

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app import alerts, drain, handlers, plugins
 from app.clients import heartbeat
 from app.domain.errors import DatabaseUnavailable
 from app.domain.limits import GRACE, PINGING
+from app.fan_out import FanOut
 from app.plans import messages
+from app.stores.looks import About
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from collections.abc import Awaitable, Callable
+    from datetime import timedelta
 
     from app.context import Context, Service
     from app.handlers import Runnable
+    from app.stores.looks import Look
     from app.stores.ticks import Tick
 
 log = logging.getLogger(__name__)
@@ -51,11 +56,13 @@ async def _ping(ctx: Context, *, failed: bool) -> None:
 
 
 async def _run(ctx: Context) -> dict[str, Any]:
-    tick = await _open(ctx)
     runnables = handlers.all_types(ctx.service.handlers)
-    sound = await _work(ctx, runnables)
-    status = ctx.tally.status if sound else "failed"
-    remaining = await ctx.stores.jobs.count_startable(list(runnables))
+    about = _about(ctx, runnables)
+    tick, look = await _open(ctx, about)
+    batch = _Batch(ctx, runnables, about, look)
+    await batch.run()
+    status = ctx.tally.status if batch.sound else "failed"
+    remaining = batch.look.startable
     ctx.tally.add("jobs.remaining", remaining)
     summary = ctx.tally.summary(
         tick=tick.id,
@@ -63,73 +70,103 @@ async def _run(ctx: Context) -> dict[str, Any]:
         started_at=tick.started_at,
         duration=ctx.deadline.elapsed,
         budget_exhausted=ctx.deadline.exhausted and remaining > 0,
-        next_due_at=await _next_due_at(ctx),
+        next_due_at=batch.look.next_due_at,
     )
     await ctx.stores.ticks.close(tick, status=status, summary=summary)
     log.info("tick ended", extra={"summary": summary})
     return summary
 
 
-async def _open(ctx: Context) -> Tick:
+def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
+    return About(
+        users=[runnable.type for runnable in runnables.values() if not runnable.own],
+        own=[runnable.type for runnable in runnables.values() if runnable.own],
+        sources=list(ctx.settings.sources),
+        recipients=list(ctx.settings.recipients),
+        kept=ctx.settings.retention,
+    )
+
+
+async def _open(ctx: Context, about: About) -> tuple[Tick, Look]:
     """The first words with the database: within the budget, whatever state it is in."""
     try:
         async with asyncio.timeout(ctx.deadline.budget.total_seconds()):
             await ctx.stores.require_schema()
-            return await ctx.stores.ticks.open(trigger=ctx.trigger)
+            return await ctx.stores.looks.open(about, trigger=ctx.trigger)
     except TimeoutError as error:
         raise DatabaseUnavailable("the database did not answer within the tick's budget") from error
 
 
-async def _work(ctx: Context, runnables: dict[str, Runnable]) -> bool:
-    """Whether every part of the batch ran. One that breaks does not keep the others from running."""
-    users = [runnable.type for runnable in runnables.values() if not runnable.own]
-    parts = [
-        ctx.stores.jobs.rescue,  # first: what a killed tick left leased
-        lambda: ctx.stores.jobs.park(users),
-        *(lambda plan=plan: plan(ctx) for plan in _plans()),
-        lambda: drain.until_idle(ctx, runnables),
-        lambda: _tell_latecomers(ctx, runnables),
-        lambda: _judge(ctx, runnables),
-    ]
-    results = [await _survived(ctx, part) for part in parts]
-    if ctx.service.stopping.requested:
-        ctx.tally.fail("the process was told to stop; what it had not started is still due")
-    return all(results)
+class _Batch:
+    """The parts of a tick. One that breaks does not keep the others from running.
 
+    What the last look did not see is not asked for: an idle tick is two statements and the sources' plan.
+    """
 
-async def _survived(ctx: Context, part: Any) -> bool:
-    try:
-        await part()
-    except DatabaseUnavailable:
-        raise
-    except Exception:
-        log.exception("tick part crashed")
-        ctx.tally.fail("a part of the tick crashed; the log has its traceback")
-        return False
-    return True
+    def __init__(self, ctx: Context, runnables: dict[str, Runnable], about: About, look: Look) -> None:
+        self._ctx = ctx
+        self._runnables = runnables
+        self._about = about
 
+        self.look = look
+        """The last one."""
 
-async def _tell_latecomers(ctx: Context, runnables: dict[str, Runnable]) -> None:
-    """A fetch that ended while its recipient's composing ran found that job's key taken: compose once more."""
-    if ctx.tally["sources.matched_items"] and not ctx.deadline.exhausted:
-        await messages.plan(ctx)
-        await drain.until_idle(ctx, runnables)
+        self.sound = True
+        """Every part ran."""
 
+    async def run(self) -> None:
+        async with FanOut(self._ctx, self._about.users) as others:
+            if await self._prepared():
+                await self._part(others.ring)
+                await self._drain()
+                await self._compose_for_latecomers()
+                if await self._part(others.answers):  # before judging: what they leave behind is judged too
+                    await self._look()
+            if self.look.judgeable and await self._part(lambda: alerts.judge(self._ctx)):
+                await self._drain()  # its messages are sent by the same tick
+        if self._ctx.service.stopping.requested:
+            self._ctx.tally.fail("the process was told to stop; what it had not started is still due")
 
-async def _judge(ctx: Context, runnables: dict[str, Runnable]) -> None:
-    """What is left behind decides; its messages are sent by the same tick."""
-    if await alerts.judge(ctx):
-        await drain.until_idle(ctx, runnables)
+    async def _prepared(self) -> bool:
+        """Whether there may be something to run."""
+        jobs, seen = self._ctx.stores.jobs, self.look
+        if seen.rescuable:
+            await self._part(jobs.rescue)  # first: what a killed tick left leased
+        if seen.strange:
+            await self._part(lambda: jobs.park(self._about.users))
+        planned = [await self._part(partial(plan, self._ctx, seen)) for plan in _plans()]
+        return bool(seen.startable or seen.rescuable or seen.strange or any(planned))
+
+    async def _compose_for_latecomers(self) -> None:
+        """Until nobody is owed anything.
+
+        A fetch that ended while its recipient's composing ran found that job's key taken, and one compose job takes 500
+        items.
+        """
+        while self.look.owed and not self._ctx.deadline.exhausted:
+            if not await self._part(lambda: messages.plan(self._ctx, self.look)):
+                return
+            await self._drain()
+
+    async def _drain(self) -> None:
+        await self._part(lambda: drain.until_idle(self._ctx, self._runnables))
+        await self._look()
+
+    async def _look(self) -> None:
+        self.look = await self._ctx.stores.looks.look(self._about)
+
+    async def _part(self, part: Callable[[], Awaitable[Any]]) -> Any:
+        """What it returns; None when it broke."""
+        try:
+            return await part()
+        except DatabaseUnavailable:
+            raise
+        except Exception:
+            log.exception("tick part crashed")
+            self._ctx.tally.fail("a part of the tick crashed; the log has its traceback")
+            self.sound = False
+            return None
 
 
 def _plans() -> list[Any]:
     return [plugins.load("app.plans", name).plan for name in plugins.kinds("app.plans")]
-
-
-async def _next_due_at(ctx: Context) -> datetime | None:
-    """When there is something to do next: a job or a source. UTC."""
-    due = [
-        await ctx.stores.jobs.next_due_at(),
-        await ctx.stores.sources.next_due_at(list(ctx.settings.sources)),
-    ]
-    return min((at for at in due if at is not None), default=None)

@@ -228,7 +228,7 @@ async def test_composing_that_falls_due_during_the_fetches_waits_for_them(servic
     async def slow(payload: Any, ctx: Context) -> None:
         while "other" not in notes:  # another own job ends meanwhile, and the drain claims anew
             await asyncio.sleep(0)
-            await ctx.stores.jobs.next_due_at()
+            await ctx.stores.jobs.count_startable([])
         notes.append("fetched slowly")
 
     await add_own(service, "slow")

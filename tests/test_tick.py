@@ -17,6 +17,7 @@ from app.context import Context, Service
 from app.domain.errors import DatabaseUnavailable, SchemaOutdated, TemporaryFailure
 from app.domain.jobs import Done
 from app.handlers import Runnable
+from app.stores.looks import Look
 from tests.fakes.batches import Handle, a_service, runnable
 
 BUDGET = timedelta(seconds=25)
@@ -134,11 +135,12 @@ async def test_a_plan_that_crashes_fails_the_tick_and_stops_nothing(
 ):
     planned: list[str] = []
 
-    async def crashing(ctx: Context) -> None:
+    async def crashing(ctx: Context, look: Look) -> int:
         raise KeyError("bug")
 
-    async def sound(ctx: Context) -> None:
+    async def sound(ctx: Context, look: Look) -> int:
         planned.append(ctx.trigger)
+        return 0
 
     monkeypatch.setattr(tick, "_plans", lambda: [crashing, sound])
     await service.stores.jobs.enqueue(type="greet")
@@ -154,7 +156,7 @@ async def test_a_plan_that_crashes_fails_the_tick_and_stops_nothing(
 async def test_a_database_that_a_plan_loses_ends_the_tick(
     service: Service, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ):
-    async def losing(ctx: Context) -> None:
+    async def losing(ctx: Context, look: Look) -> int:
         raise DatabaseUnavailable("gone")
 
     monkeypatch.setattr(tick, "_plans", lambda: [losing])

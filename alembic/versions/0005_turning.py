@@ -7,7 +7,7 @@ from app.stores.migrations import run_script
 revision = "0005"
 down_revision = "0004"
 
-SCRIPTS: tuple[str, ...] = ("claim", "release")
+SCRIPTS: tuple[str, ...] = ("claim", "release", "look")
 """In this order, each `alembic/sql/0005_<name>.sql`."""
 
 

@@ -13,6 +13,7 @@ from app.api.deps import HeldStores, the_service
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from app.settings import SourceSettings
@@ -35,20 +36,52 @@ async def list_sources(service: Annotated[Service, Depends(the_service)], stores
 def told(source: SourceSettings, state: StoredSource | None) -> dict[str, Any]:
     """A source as it is configured and as it stands."""
     minutes = source.every.total_seconds() / 60
-    known = state is not None and state.fingerprint == source.fingerprint
+    known = state if state is not None and state.fingerprint == source.fingerprint else None
+    status, reason = standing(known)
     return {
         "name": source.name,
         "kind": source.kind,
         "every_minutes": int(minutes) if minutes.is_integer() else minutes,
-        "due_at": _instant(state.due_at) if state and known else None,
-        "primed": state is not None and known and state.primed_at is not None,
+        "status": status,
+        "reason": reason,
+        "next_due_at": _instant(known.next_due_at) if known else None,
+        "due_at": _instant(known.due_at) if known else None,
+        "primed": known is not None and known.primed_at is not None,
         "last_round_at": _instant(state.last_round_at) if state else None,
         "last_success_at": _instant(state.last_success_at) if state else None,
-        "failures": state.failures if state and known else 0,
+        "failures": known.failures if known else 0,
         "last_failure_at": _instant(state.last_failure_at) if state else None,
-        "last_error": state.last_error if state and known else None,
+        "last_error": known.last_error if known else None,
+        "warnings": list(_warnings(known)) if known else [],
         "items": state.item_count if state else 0,
     }
+
+
+def standing(state: StoredSource | None) -> tuple[str, str | None]:
+    """One word for how a source is, and why it is so or why it is not read now; `state` None: it has not been planned.
+
+    `gone` and `failing` need a person; `waiting` does not: its host has asked for it, and is asked again.
+    """
+    if state is None:
+        return "new", None
+    if state.gone_at is not None:
+        return "gone", state.last_error
+    if state.failures:
+        return "failing", state.last_error
+    if state.host_waits_until is not None:
+        return "waiting", f"its host has asked to be left alone until {instant(state.host_waits_until)}: {state.host_reason}"
+    if state.refusals:
+        return "waiting", state.last_error
+    if state.fresh_until is not None and state.fresh_until > state.due_at:
+        return "ok", f"its server asks not to be read again before {instant(state.fresh_until)}"
+    return "ok" if state.primed_at is not None else "new", None
+
+
+def _warnings(state: StoredSource) -> Iterator[str]:
+    if state.moved_host is not None:
+        yield f"it has moved for good to {state.moved_host}: change its url"
+    if state.distrusted_at is not None:
+        yield 'its server has said "unchanged" when it was not: it is read whole each time'
 
 
 def _instant(at: datetime | None) -> str | None:

@@ -1,4 +1,4 @@
-"""One GET of something a source publishes, bounded in size, in time and in redirects."""
+"""One GET or POST of something a source publishes, bounded in size, in time and in redirects."""
 
 from __future__ import annotations
 
@@ -70,6 +70,9 @@ class _Hop:
 
     url: httpx.URL
     headers: dict[str, str]
+    body: bytes | None
+    """None: a GET."""
+
     seen: set[str] = field(default_factory=set)
 
 
@@ -78,13 +81,14 @@ async def download(
     url: str,
     *,
     headers: Mapping[str, str],
+    body: bytes | None = None,
     max_bytes: int = MAX_BYTES,
     total_seconds: float = TOTAL_SECONDS,
 ) -> Downloaded | None:
-    """The answer, whole; None when the server says 304 to a validator in `headers`.
+    """The answer, whole; None when the server says 304 to a validator in `headers`. With a `body`, to a POST of it.
 
-    Redirects are followed, and another host is not told of any header that may be a credential. The client's own
-    cookies and headers are not used.
+    Redirects are followed, and another host is not told of the body or of any header that may be a credential. The
+    client's own cookies and headers are not used.
 
     Raises:
         TemporaryFailure: no whole answer came, or the server asks to come again later.
@@ -92,7 +96,7 @@ async def download(
     """
     try:
         async with asyncio.timeout(total_seconds):
-            return await _follow(http, _first(url, headers), max_bytes)
+            return await _follow(http, _first(url, headers, body), max_bytes)
     except TimeoutError as error:
         told = f"{outside.host_of(url)} did not finish its answer within {total_seconds:g} seconds"
         raise TemporaryFailure(told) from error
@@ -111,7 +115,7 @@ async def _follow(http: httpx.AsyncClient, hop: _Hop, max_bytes: int) -> Downloa
     raise PermanentFailure(f"{hop.url.host}: more than {MAX_REDIRECTS} redirects in a row")
 
 
-def _first(url: str, headers: Mapping[str, str]) -> _Hop:
+def _first(url: str, headers: Mapping[str, str], body: bytes | None) -> _Hop:
     """The first hop; a user name and password in the address become a header, which no other host gets."""
     try:
         target = httpx.URL(url)
@@ -123,7 +127,7 @@ def _first(url: str, headers: Mapping[str, str]) -> _Hop:
     if target.userinfo:
         login = unquote(target.userinfo.decode("ascii", "replace"))
         sent.setdefault("authorization", "Basic " + base64.b64encode(login.encode()).decode("ascii"))
-    return _Hop(target.copy_with(username=None, password=None, fragment=None), sent)
+    return _Hop(target.copy_with(username=None, password=None, fragment=None), sent, body)
 
 
 def _check(url: httpx.URL, what: str) -> None:
@@ -136,7 +140,8 @@ async def _open(http: httpx.AsyncClient, hop: _Hop) -> httpx.Response:
     timeouts = {"timeout": outside.TIMEOUT.as_dict()}
     try:
         headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in hop.headers.items()]
-        request = httpx.Request("GET", hop.url, headers=headers, extensions=timeouts)
+        method = "GET" if hop.body is None else "POST"
+        request = httpx.Request(method, hop.url, headers=headers, content=hop.body, extensions=timeouts)
         return await http.send(request, stream=True, auth=None, follow_redirects=False)
     except UnicodeEncodeError as error:
         raise PermanentFailure("a configured header holds characters that HTTP cannot carry") from error
@@ -160,14 +165,18 @@ def _redirect(hop: _Hop, response: httpx.Response) -> None:
         raise PermanentFailure(f"{host} redirects to an address that cannot be read") from error
     _check(target, f"{host} redirects to what")
     target = target.copy_with(username=None, password=None, fragment=None)
-    if not _same_owner(hop.url, target):
+    if response.status_code == HTTPStatus.SEE_OTHER:
+        hop.body = None
+    if not same_owner(hop.url, target):
+        if hop.body is not None:
+            raise PermanentFailure(f"{host} redirects to another host, which is not told of the body")
         hop.headers = {name: hop.headers[name] for name in hop.headers if name in NOT_SECRET | {"accept-encoding"}}
     if str(target) in hop.seen:
         raise TemporaryFailure(f"{host} redirects in a circle")
     hop.url = target
 
 
-def _same_owner(old: httpx.URL, new: httpx.URL) -> bool:
+def same_owner(old: httpx.URL, new: httpx.URL) -> bool:
     """Whether the new address may be told what the old one was: the same origin, or its move to https."""
     if (old.scheme, old.host, _port(old)) == (new.scheme, new.host, _port(new)):
         return True

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import httpx
 
+from app.domain import manners
 from app.domain.errors import Failure, PermanentFailure, TemporaryFailure, Unanswered
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 TIMEOUT = httpx.Timeout(20, connect=10)
 """Seconds. Every send and every fetch is over by then (each also has a limit on its whole)."""
@@ -83,16 +87,12 @@ def failure_of(response: httpx.Response) -> Failure:
 
 
 def retry_after(response: httpx.Response, *, now: datetime | None = None) -> timedelta | None:
-    """How long the other side asks to be left alone, by seconds or by date; None when it does not say so readably."""
-    value = response.headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdigit():
-        return timedelta(seconds=min(int(value[:9]), 86400))
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    wait = until.replace(tzinfo=until.tzinfo or UTC) - (now or datetime.now(UTC))
-    return min(wait, timedelta(days=1)) if wait > timedelta(0) else None
+    """How long the other side asks to be left alone, by seconds or by date; None when it does not say so readably.
+
+    A date is taken by the other side's own clock where it tells the time: ours may be wrong.
+    """
+    told = manners.told_at(response.headers, now=now or datetime.now(UTC))
+    return manners.retry_after(response.headers.get("Retry-After"), now=told)
 
 
 def host_of(url: str) -> str:

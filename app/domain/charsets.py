@@ -95,7 +95,7 @@ def _lie(labels: list[str]) -> str | None:
 def _guessed(body: bytes) -> Decoded:
     """UTF-8 with a few bad bytes, else what chardet takes for the most likely."""
     lenient = body.decode("utf-8", "replace")
-    wide = sum(character > "\x7f" for character in lenient)
+    wide = len(lenient) - len(lenient.encode("ascii", "ignore"))
     broken = lenient.count("\N{REPLACEMENT CHARACTER}")
     if broken <= max(wide * FEW, 1) and broken < wide:
         return Decoded(lenient, "some bytes were not valid UTF-8 and were replaced")

@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from app.domain import links, text
+from app.domain.constructs import Texts
+from app.domain.dates import moment
 from app.domain.errors import TemporaryFailure
 from app.domain.items import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 JSON_FEED = ("https://jsonfeed.org/version/1", "http://jsonfeed.org/version/1")
+
+MAX_ENTRIES = 10_000
+"""So many make items of themselves in about a second, and a thread cannot be stopped."""
+
+MAX_VALUES = 200_000
+"""Objects and lists of one JSON document; each takes up to 200 bytes of memory, though it may be two of the document."""
+
+MAX_TAGS = 100
+"""Of one JSON item."""
 
 CHALLENGES = (
     "just a moment",
@@ -131,6 +141,8 @@ def json_feed(document: str, *, host: str, base: str) -> list[Entry]:
     Raises:
         TemporaryFailure: it is not whole, not JSON or not a JSON Feed.
     """
+    if document.count("{") + document.count("[") > MAX_VALUES:
+        raise TemporaryFailure(f"the answer of {host} has more than {MAX_VALUES:,} objects and lists")
     try:
         feed = json.loads(document)
     except json.JSONDecodeError as error:
@@ -144,12 +156,15 @@ def json_feed(document: str, *, host: str, base: str) -> list[Entry]:
     listed = feed.get("items")
     if not isinstance(listed, list):
         raise TemporaryFailure(f"the JSON Feed of {host} has no list of items")
-    return [_json_entry(item, base) for item in listed if isinstance(item, dict)]
+    if len(listed) > MAX_ENTRIES:
+        raise TemporaryFailure(f"the feed of {host} has more than {MAX_ENTRIES:,} entries, the limit for one source")
+    texts = Texts()
+    return [_json_entry(item, base, texts) for item in listed if isinstance(item, dict)]
 
 
-def _json_entry(item: Mapping[str, Any], base: str) -> Entry:
+def _json_entry(item: Mapping[str, Any], base: str, texts: Texts) -> Entry:
     plain = [text.text(_string(item, "content_text")), text.text(_string(item, "summary"))]
-    plain.append(text.text_of_html(_string(item, "content_html")))
+    plain.append(texts.of_html(_string(item, "content_html")))
     tags = item.get("tags")
     return Entry(
         id=text.clean(_string(item, "id")),
@@ -157,7 +172,7 @@ def _json_entry(item: Mapping[str, Any], base: str) -> Entry:
         link=links.absolute(_string(item, "url"), base) or links.absolute(_string(item, "external_url"), base),
         published_at=moment(_string(item, "date_published")) or moment(_string(item, "date_modified")),
         text=max(plain, key=len),
-        fields=named_fields(categories=tags if isinstance(tags, list) else ()),
+        fields=named_fields(categories=tags[:MAX_TAGS] if isinstance(tags, list) else ()),
     )
 
 
@@ -176,18 +191,3 @@ def _string(item: Mapping[str, Any], name: str) -> str:
         return value
     # Ids are often numbers, against the standard's wish.
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def moment(written: str) -> datetime | None:
-    """A date of ISO 8601 or of an e-mail, in UTC, which is also the zone of one without; None when it is neither."""
-    try:
-        read = datetime.fromisoformat(written.strip())
-    except ValueError:
-        try:
-            read = parsedate_to_datetime(written)
-        except (ValueError, OverflowError):
-            return None
-    try:
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003
+from datetime import datetime, timedelta  # noqa: TC003
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class Fetched:
     """Validators to send next time, byte for byte as they came."""
 
     last_modified: str | None = None
+
+    ttl: timedelta | None = None
+    """How long the document itself asks to be left alone."""
 
     warnings: tuple[str, ...] = ()
     """What was odd but readable, for people."""

@@ -141,6 +141,11 @@ class Finished:
     """It gave way to others on its way."""
 
 
+def retry_delays(*, jitter: float) -> tuple[timedelta, ...]:
+    """`retry_delay` of the first, second ... failure; the last one is for all later."""
+    return tuple(retry_delay(attempt, jitter=jitter) for attempt in range(1, len(DELAYS) + 1))
+
+
 def retry_delay(attempt: int, *, jitter: float) -> timedelta:
     """How long to wait after attempt number `attempt` has failed.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -35,7 +36,8 @@ def absolute(link: str, base: str) -> str | None:
     if not link or len(link) > LINK_LIMIT:
         return None
     try:
-        whole = urljoin(urlunsplit(urlsplit(base)._replace(query="", fragment="")), link)
+        # What is absolute needs no base, and most of a feed's links are.
+        whole = link if link.startswith(("https://", "http://")) else urljoin(_without_query(base), link)
         parts = urlsplit(whole)
         usable = parts.scheme in DEFAULT_PORTS and parts.hostname
     except ValueError:
@@ -64,6 +66,11 @@ def key(text: str) -> str:
     """The text as a key; one that is too long is replaced by its SHA-256."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= KEY_LIMIT else sha256(cleaned.encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _without_query(base: str) -> str:
+    return urlunsplit(urlsplit(base)._replace(query="", fragment=""))
 
 
 def _tracks(parameter: str) -> bool:

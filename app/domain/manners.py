@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -50,6 +51,12 @@ PERIODS = {
 }
 """Of `sy:updatePeriod` (web.resource.org/rss/1.0/modules/syndication)."""
 
+ASKED = re.compile(r"<(ttl|sy:updatePeriod|sy:updateFrequency)>\s*([A-Za-z0-9]{1,20})\s*<")
+FIRST_ITEM = re.compile(r"<(?:item|entry)[\s>]")
+
+MOST_HEAD = 100_000
+"""Characters of a feed without items that are looked at."""
+
 LONGEST_HOST = 500
 """Characters of a key; no host's name is longer, but an address may say anything."""
 
@@ -68,6 +75,32 @@ class Answer:
 
     location: str | None = None
     """Where a redirect leads, absolute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visited:
+    """What a visit that went well leaves behind for the next one."""
+
+    host: str
+    """Whose turn it was."""
+
+    gap: timedelta
+    """How long that host is not asked again."""
+
+    fresh_for: timedelta | None = None
+    moved_to: str | None = None
+
+    at_once: bool = False
+    """The move needs no days of proof."""
+
+    moved_note: str = ""
+    """For the inbox, once the move is believed."""
+
+    against_validators: bool = False
+    """The last answer was "unchanged", and this visit did not ask about that: news now mean that it was not so."""
+
+    distrust_note: str = ""
+    """For the inbox, when it was not."""
 
 
 def host_key(url: str) -> str:
@@ -105,13 +138,13 @@ def refusal(answers: Sequence[Answer]) -> Answer | None:
     return answers[-1] if answers and answers[-1].status in REFUSED else None
 
 
-def wait_of(answer: Answer, *, now: datetime, every: timedelta, usual: timedelta) -> timedelta:
-    """How long the host of a refusal is left alone: what it asks for, else `usual`.
+def asked_wait(answer: Answer, *, now: datetime, every: timedelta) -> timedelta | None:
+    """How long a refusal asks to be left alone; None where it does not say.
 
     From one minute (or the source's own interval, where that is shorter) to a day.
     """
     asked = retry_after(answer.headers.get("retry-after"), now=told_at(answer.headers, now=now))
-    return min(max(asked or usual, min(LEAST_WAIT, every)), MOST_WAIT)
+    return None if asked is None else max(asked, min(LEAST_WAIT, every))
 
 
 def is_gone(answers: Sequence[Answer]) -> bool:
@@ -154,11 +187,16 @@ def fresh_for(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
     return min(left, MOST_FRESH) if left > timedelta(0) else None
 
 
-def document_ttl(*, ttl_minutes: object = None, period: object = None, frequency: object = None) -> timedelta | None:
-    """How long a feed itself asks to be left alone: RSS `ttl`, or `sy:updatePeriod` by `sy:updateFrequency`."""
-    asked = timedelta(minutes=min(_number(ttl_minutes), MOST_FRESH / timedelta(minutes=1)))
-    if (whole := PERIODS.get(str(period or "").strip().lower())) is not None:
-        asked = max(asked, whole / max(_number(frequency), 1))
+def feed_ttl(document: str) -> timedelta | None:
+    """How long a feed itself asks to be left alone: RSS `ttl`, or `sy:updatePeriod` by `sy:updateFrequency`.
+
+    Only what stands before its first item: that is about the feed.
+    """
+    first = FIRST_ITEM.search(document)
+    said = {found[1]: found[2] for found in ASKED.finditer(document, 0, first.start() if first else MOST_HEAD)}
+    asked = timedelta(minutes=min(_number(said.get("ttl")), MOST_FRESH / timedelta(minutes=1)))
+    if (period := PERIODS.get(said.get("sy:updatePeriod", "").lower())) is not None:
+        asked = max(asked, period / max(_number(said.get("sy:updateFrequency")), 1))
     return min(asked, MOST_FRESH) if asked > timedelta(0) else None
 
 
@@ -177,6 +215,6 @@ def _seconds(value: str) -> timedelta:
     return timedelta(seconds=min(int(words[:12]), 315_360_000)) if words.isascii() and words.isdigit() else timedelta(0)
 
 
-def _number(value: object) -> int:
-    words = str(value or "").strip()
+def _number(value: str | None) -> int:
+    words = (value or "").strip()
     return int(words[:9]) if words.isascii() and words.isdigit() else 0

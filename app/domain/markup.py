@@ -19,9 +19,12 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 FORBIDDEN_CHARACTERS = "forbidden characters"
 
-MAX_TAGS = 250_000
+MAX_TAGS = 200_000
 """Of one document: so many are read in about a second, and a thread cannot be stopped. The densest feed looked at has
 one for each 29 bytes, which makes 180,000 in the largest that is downloaded."""
+
+TAG = re.compile(r"""</?([A-Za-z][^ \t\r\n/><"']{0,63}+)[^<>"']*+(?:"[^"<]*+"[^<>"']*+|'[^'<]*+'[^<>"']*+)*+>""")
+"""One whose quotes are closed, as nearly all are; what it does not match is looked at more patiently."""
 
 ATTRIBUTE = re.compile(r"""([^\s=<>"'/]+)(?:\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
 MAX_ATTRIBUTES = 50
@@ -30,7 +33,7 @@ TAG_LIMIT = 20_000
 
 
 class Reader(Protocol):
-    """Who is told of what is read. What stands before the first tag is not told."""
+    """Who is told of what is read."""
 
     def open(self, name: str, tag: str, *, alone: bool) -> bool:
         """A tag opens; `name` in lower case with its prefix, `tag` as written. False: read no further."""
@@ -54,48 +57,56 @@ class Scan:
     references: References = field(default_factory=References)
 
     tags: int = 0
-    """How many there were; one more than MAX_TAGS when there are too many, and the rest was not read."""
+    """How many there were, comments and the like included; when there are more than MAX_TAGS, the rest was not read."""
 
     def run(self) -> None:
         """Tell the reader of everything."""
         if FORBIDDEN.search(self.document):
             self.document = FORBIDDEN.sub("", self.document)
             self.references.faults.add(FORBIDDEN_CHARACTERS)
-        document = self.document
+        document, reader = self.document, self.reader
         at = 0
         while 0 <= at < len(document) and self.tags <= MAX_TAGS:
             start = document.find("<", at)
-            stop = start if start >= 0 else len(document)
-            if stop > at and self.tags:
-                self.reader.text(document[at:stop], literal=False)
-            at = self._markup(start) if start >= 0 else -1
+            if start < 0:
+                reader.text(document[at:], literal=False)
+                return
+            if start > at:
+                reader.text(document[at:start], literal=False)
+            found = TAG.match(document, start)
+            at = self._tag(found[1].lower(), start, found.end()) if found else self._odd(start)
 
-    def _markup(self, start: int) -> int:
-        """Reads what begins with the `<` at `start`. Where it ends; -1 when there is no more to read."""
-        document = self.document
-        if document.startswith("<!", start) or document.startswith("<?", start):
-            return self._special(start)
+    def _tag(self, name: str, start: int, end: int) -> int:
         self.tags += 1
+        if self.document[start + 1] == "/":
+            more = self.reader.close(name)
+        else:
+            tag = self.document[start:end]
+            more = self.reader.open(name, tag, alone=tag.endswith("/>"))
+        return end if more else -1
+
+    def _odd(self, start: int) -> int:
+        """Reads what begins with the `<` at `start` and is no tag as it should be. Where it ends; -1 at the end."""
+        document = self.document
+        if document.startswith(("<!", "<?"), start):
+            return self._special(start)
         stop = document.find("<", start + 1)
         stop = stop if stop >= 0 else len(document)
         name = tag_name(document[start : start + 66])
-        end = end_of_tag(document, start, stop) if name else -1
-        if end < 0:  # "a < b", or a tag cut off
-            self.references.faults.add(STRAY_SIGNS)
-            self.reader.text("&lt;" + document[start + 1 : stop], literal=False)
-            return stop
-        if document.startswith("</", start):
-            more = self.reader.close(name)
-        else:
-            tag = document[start:end]
-            more = self.reader.open(name, tag, alone=tag.endswith("/>"))
-        return end if more else -1
+        end = tag_end(document, start, stop) if name else -1
+        if end >= 0:
+            return self._tag(name, start, end)
+        self.tags += 1
+        self.references.faults.add(STRAY_SIGNS)  # "a < b", or a tag cut off
+        self.reader.text("&lt;" + document[start + 1 : stop], literal=False)
+        return stop
 
     def _special(self, start: int) -> int:
         document = self.document
         if document.startswith("<![CDATA[", start):
+            self.tags += 1
             end = document.find("]]>", start + 9)
-            if end >= 0 and self.tags:
+            if end >= 0:
                 self.reader.text(document[start + 9 : end], literal=True)
             return end + 3 if end >= 0 else -1
         self.tags += 1
@@ -115,17 +126,6 @@ class Scan:
             end = document.find(">", close) if close >= 0 else -1
             self.references.declare(document[subset:end])
         return end + 1 if end >= 0 else -1
-
-
-def end_of_tag(document: str, start: int, stop: int) -> int:
-    """Where the tag at `start` ends, before `stop`; -1 when it does not. Most tags need no look at their quotes."""
-    end = document.find(">", start, stop) + 1
-    if not end:
-        return -1
-    tag = document[start:end]
-    if "'" not in tag and not tag.count('"') % 2:
-        return end
-    return tag_end(document, start, stop)
 
 
 def attributes_of(tag: str, references: References) -> dict[str, str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-# ruff: noqa: SIM905 - lists of words read better as words
+# ruff: noqa: RUF001 - words of many languages
 
 LOOKED_AT = 200
 """Characters of a text in which a number is looked for."""
@@ -70,7 +70,8 @@ WESTERN_WORDS = " ".join(word for word in _times(ENGLISH, OTHERS) if len(word) >
 
 NUMBER = re.compile(
     r"0[.,]\d+"
-    r"|(?P<grouped>\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|(?!0[ '])\d{1,3}(?P<group>[., '])\d{3}(?!\d)(?:(?P=group)\d{3}(?!\d))*)"
+    r"|(?P<grouped>\d{1,2}(?:,\d\d)+,\d{3}(?!\d)"
+    r"|(?!0[ '])\d{1,3}(?P<group>[., '])\d{3}(?!\d)(?:(?P=group)\d{3}(?!\d))*)"
     r"(?:(?!(?P=group))[.,](?P<fraction>\d+))?"
     r"|(?P<whole>\d+)(?:\.(?P<decimals>\d+)|,(?P<few>\d{1,2}(?!\d))|(?<=\d{4}),(?P<many>\d+))?"
 )
@@ -214,7 +215,7 @@ def _from(text: str, amounts: list[_Amount]) -> Span | None:
         low = replace(low, times=high.times) if low.times == 1 else low
         high = replace(high, times=low.times) if high.times == 1 else high
     # Where the second is smaller it is no range: a date, a telephone number.
-    return _span(low.value, high.value if high.value >= low.value else low.value)
+    return _span(low.value, max(high.value, low.value))
 
 
 def _span(low: float, high: float) -> Span | None:

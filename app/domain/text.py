@@ -38,6 +38,7 @@ REFERENCE = re.compile(
 )
 NUMBER = re.compile(r"&#(?:([0-9]{1,20})|[xX]([0-9A-Fa-f]{1,16}));")
 
+TAG_NAME = re.compile(r"</?([A-Za-z][^ \t\r\n/>]{0,63})")
 TAG_MARK = re.compile("[>\"']")
 
 # ruff: noqa: SIM905 - lists of words read better as words
@@ -52,13 +53,17 @@ BLOCK = frozenset(
 )
 """Between these two words part; an inline tag in the middle of a word leaves it whole."""
 
+PICTURES = 5
+ALTERNATIVE = re.compile(r"""\balt\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+
 UNSEEN = frozenset({"script", "style", "template", "noscript"})
 
 
 def clean(text: str) -> str:
     """The text on one line, without characters that are no text: it can be stored, sent and shown."""
-    joined = SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
-    return " ".join(UNWANTED.sub("", joined).split())
+    if not text.isascii():
+        text = SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+    return " ".join(UNWANTED.sub("", text).split())
 
 
 def title(text: str) -> str:
@@ -90,8 +95,12 @@ def text(plain: str) -> str:
 
 
 def text_of_html(markup: str) -> str:
-    """What a reader of this HTML sees, on one line, at most 10,000 characters."""
+    """What a reader of this HTML sees, on one line, at most 10,000 characters.
+
+    Where it is nothing but pictures, what they say instead of themselves.
+    """
     kept: list[str] = []
+    pictures: list[str] = []
     hidden = ""
     for name, piece in _pieces(markup[:MARKUP_LIMIT]):
         closing = piece.startswith("</")
@@ -103,7 +112,9 @@ def text_of_html(markup: str) -> str:
             hidden = name
         elif name in BLOCK:
             kept.append(" ")
-    return _limited(clean("".join(kept)), TEXT_LIMIT)
+            if name == "img" and len(pictures) < PICTURES:
+                pictures.append(piece[:TITLE_LIMIT])
+    return _limited(clean("".join(kept)) or clean(" ".join(map(_alternative, pictures))), TEXT_LIMIT)
 
 
 def first_words(plain: str) -> str:
@@ -146,14 +157,10 @@ def tag_name(tag: str) -> str:
 
     A comment, a declaration and a processing instruction have the name "!".
     """
-    start = 2 if tag.startswith("</") else 1
     if tag[1:2] in {"!", "?"}:
         return "!"
-    head = tag[start : start + 64]
-    if not (head[:1].isascii() and head[:1].isalpha()):
-        return ""
-    end = next((at for at, character in enumerate(head) if character in " \t\r\n/>"), len(head))
-    return head[:end].lower()
+    found = TAG_NAME.match(tag)
+    return found[1].lower() if found else ""
 
 
 def tag_end(markup: str, start: int, stop: int) -> int:
@@ -193,6 +200,11 @@ def _pieces(markup: str) -> Iterator[tuple[str, str]]:
             continue
         yield name, markup[start:end]
         at = end
+
+
+def _alternative(picture: str) -> str:
+    found = ALTERNATIVE.search(picture)
+    return unescape(found[1] or found[2] or "") if found else ""
 
 
 def _tags(markup: str) -> Iterator[tuple[str, str]]:

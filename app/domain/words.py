@@ -30,6 +30,8 @@ class Words:
     recipient_well: str
     recipient_gone: str
     and_more: str
+    moved: str
+    distrusted: str
 
 
 WORDS_BY_LANGUAGE = {
@@ -55,6 +57,8 @@ WORDS_BY_LANGUAGE = {
         recipient_well="Messages to {subject} arrive again",
         recipient_gone="Recipient {subject} is configured no more",
         and_more="and {count} more",
+        moved="{source} has moved for good to {host}. It is read there now: change its url.",
+        distrusted="The server of {source} says that nothing has changed when it has. It is read whole each time from now on.",
     ),
     "th": Words(
         one_new="มีรายการใหม่ 1 รายการ",
@@ -78,6 +82,8 @@ WORDS_BY_LANGUAGE = {
         recipient_well="ข้อความถึง {subject} ส่งได้ตามปกติแล้ว",
         recipient_gone="ไม่มีผู้รับ {subject} ในการตั้งค่าแล้ว",
         and_more="และอีก {count} รายการ",
+        moved="{source} ย้ายไปที่ {host} อย่างถาวรแล้ว ตอนนี้อ่านจากที่นั่น โปรดแก้ url",
+        distrusted="เซิร์ฟเวอร์ของ {source} แจ้งว่าไม่มีอะไรเปลี่ยนแปลงทั้งที่มี จากนี้จะอ่านทั้งหมดทุกครั้ง",
     ),
     "vi": Words(
         one_new="Có 1 mục mới",
@@ -101,6 +107,8 @@ WORDS_BY_LANGUAGE = {
         recipient_well="Tin nhắn đến {subject} đã gửi được trở lại",
         recipient_gone="Người nhận {subject} không còn trong cấu hình",
         and_more="và {count} mục khác",
+        moved="{source} đã chuyển hẳn sang {host}. Hiện đang đọc ở đó: hãy đổi url.",
+        distrusted="Máy chủ của {source} báo không có gì thay đổi dù đã thay đổi. Từ nay nguồn này được đọc toàn bộ mỗi lần.",
     ),
     "my": Words(
         one_new="အသစ် 1 ခု ရှိပါသည်",
@@ -124,6 +132,8 @@ WORDS_BY_LANGUAGE = {
         recipient_well="{subject} သို့ စာ ပြန်ပို့၍ ရပါပြီ",
         recipient_gone="လက်ခံသူ {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
         and_more="နောက်ထပ် {count} ခု",
+        moved="{source} သည် {host} သို့ အပြီးအပိုင် ပြောင်းသွားပါပြီ။ ယခု ထိုနေရာမှ ဖတ်နေပါသည်။ url ကို ပြောင်းပါ။",
+        distrusted="{source} ၏ ဆာဗာသည် ပြောင်းလဲမှုရှိသော်လည်း မရှိဟု ပြောပါသည်။ ယခုမှစ၍ အကြိမ်တိုင်း အားလုံးကို ဖတ်ပါမည်။",
     ),
 }
 
@@ -147,6 +157,16 @@ def test_message(language: str, *, service: str) -> str:
 def watching(language: str, *, source: str, count: int) -> str:
     """The note of a first round: the source is watched, and what it listed was not told."""
     return _words(language).watching.format(source=source, count=count)
+
+
+def moved(language: str, *, source: str, host: str) -> str:
+    """The note of a source that is permanently redirected. The host alone: an address may hold a secret."""
+    return _words(language).moved.format(source=source, host=host)
+
+
+def distrusted(language: str, *, source: str) -> str:
+    """The note of a source whose server answered "unchanged" though something had changed."""
+    return _words(language).distrusted.format(source=source)
 
 
 def alert_heading(language: str, *, service: str, over: bool) -> str:

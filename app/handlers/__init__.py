@@ -71,6 +71,18 @@ def users(folder: Path, *, budget: timedelta) -> dict[str, Runnable]:
     return {name: _runnable(name, module, own=False) for name, module in modules.items()}
 
 
+def users_own(name: str, module: Any) -> Runnable:
+    """One of the user's own job types, from a module that has what its file must have.
+
+    Raises:
+        ConfigError: what it lacks.
+    """
+    problems = _problems(name, module, timedelta.max)
+    if problems:
+        raise ConfigError(problems)
+    return _runnable(name, module, own=False)
+
+
 def _runnable(name: str, module: Any, *, own: bool) -> Runnable:
     return Runnable(
         type=name,

@@ -25,7 +25,7 @@ class Payload(BaseModel):
 
 
 async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - every handler takes one
-    """Jobs, messages, items, ticks and alerts. More than one portion is left to the next tick."""
+    """Jobs, messages, items, ticks, alerts and hosts. More than one portion is left to the next tick."""
     kept = ctx.settings.retention
     pruned = [
         await ctx.stores.jobs.prune(keep=kept.jobs, limit=MOST),
@@ -33,6 +33,7 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - e
         await ctx.stores.items.forget(keep=kept.items, most=MOST),
         await ctx.stores.ticks.prune(keep=TICKS_KEPT, most=MOST),
         await ctx.stores.alerts.prune(keep=kept.messages, most=MOST),
+        await ctx.stores.hosts.prune(most=MOST),
     ]
     ctx.tally.add("pruned", sum(pruned))
     return Snooze(timedelta(minutes=1)) if max(pruned) >= MOST else Done(sum(pruned))

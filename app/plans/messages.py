@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.context import Context
+    from app.stores.looks import Look
 
 
-async def plan(ctx: Context) -> None:
+async def plan(ctx: Context, look: Look) -> int:
     """Queue the composing, and end the messages whose jobs were given up."""
-    abandoned = await ctx.stores.messages.plan(list(ctx.settings.recipients))
-    ctx.tally.add("messages.failed", abandoned)
+    if not (look.owed or look.abandoned):
+        return 0
+    planned = await ctx.stores.messages.plan(list(ctx.settings.recipients))
+    ctx.tally.add("messages.failed", planned.abandoned)
+    return planned.queued

@@ -79,7 +79,7 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
     environment = read_environment(environ, path, problems, need=need)
     root = read_file(path, environ, problems) or Table(str(path), (), {}, problems)
     service = read_service(root.table("service"), path.parent)
-    sources = read_sources(root)
+    sources = read_sources(root, deny_private=service.deny_private)
     channels = read_channels(root)
     addressed = dict.fromkeys(names_in(root, "channels"), False)
     addressed |= {name: needs_address(channel) for name, channel in channels.items()}
@@ -87,7 +87,7 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
     recipients = read_recipients(root, service, addressed, checks)
     settings = Settings(
         service=service,
-        tick=read_tick(root.table("tick")),
+        tick=read_tick(root.table("tick"), environment.public_url),
         sources=MappingProxyType(sources),
         channels=MappingProxyType(channels),
         recipients=MappingProxyType(recipients),

@@ -30,18 +30,23 @@ LINE_NOTIFY_ENDED = (
 )
 
 
-def read_sources(root: Table) -> dict[str, SourceSettings]:
-    """Those without a problem."""
+def read_sources(root: Table, *, deny_private: bool = False) -> dict[str, SourceSettings]:
+    """Those without a problem. `deny_private`: what holds for a source that does not say."""
     sources: dict[str, SourceSettings] = {}
     for table in root.tables("sources"):
         check_name(table)
         every = minutes(table, "every_minutes", DEFAULT_MINUTES)
+        guarded = table.flag("deny_private", default=deny_private)
         module = _module(table, SOURCES)
-        options = read_options(table, module.Options, own=("kind", "every_minutes")) if module else None
+        own = ("kind", "every_minutes", "deny_private")
+        options = read_options(table, module.Options, own=own) if module else None
         if options is not None:
             name, kind = table.keys[-1], str(table.values["kind"])
-            fingerprint = fingerprint_of(kind, str(table.values.get("url", "")))
-            sources[name] = SourceSettings(name=name, kind=kind, every=every, options=options, fingerprint=fingerprint)
+            identity = str(getattr(options, "identity", ""))
+            fingerprint = fingerprint_of(kind, str(table.values.get("url", "")), identity)
+            sources[name] = SourceSettings(
+                name=name, kind=kind, every=every, options=options, fingerprint=fingerprint, deny_private=guarded
+            )
     return sources
 
 
@@ -79,9 +84,13 @@ def address_check(channel: ChannelSettings) -> Callable[[str], str | None] | Non
     return check
 
 
-def fingerprint_of(kind: str, url: str) -> str:
-    """SHA-256, hexadecimal, of what makes a source the one it is: the url itself may hold a secret."""
-    return hashlib.sha256(f"{kind}\n{url.strip()}".encode()).hexdigest()
+def fingerprint_of(kind: str, url: str, identity: str = "") -> str:
+    """SHA-256, hexadecimal, of what makes a source the one it is: the url itself may hold a secret.
+
+    `identity` is what else its kind tells items apart by, where it has a choice.
+    """
+    more = f"\n{identity}" if identity else ""
+    return hashlib.sha256(f"{kind}\n{url.strip()}{more}".encode()).hexdigest()
 
 
 def _module(table: Table, package: str) -> Any | None:

@@ -35,6 +35,12 @@ class Service:
     handlers: Path
     """The folder of the user's own job types, absolute. It need not exist unless the file names another one."""
 
+    host_gap: timedelta = timedelta(seconds=1)
+    """Between the end of one request to a host and the next one to it, by whichever replica."""
+
+    deny_private: bool = False
+    """No source may lead to a private address."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickSettings:
@@ -45,6 +51,9 @@ class TickSettings:
 
     expected_every: timedelta = timedelta(minutes=15)
     """How often the scheduler is to ring; later is overdue."""
+
+    fan_out: int = 0
+    """How many drains at most a tick that finds more than `max_jobs` rings at `PUBLIC_URL`, which is set then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +72,9 @@ class SourceSettings:
 
     fingerprint: str
     """Of kind and url: once it differs from the stored one, the next round is a first round again."""
+
+    deny_private: bool = False
+    """It may not lead to a private address, by itself or by a redirect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from app.settings.model import Retention, Service, TickSettings
 from app.settings.problems import shown
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 MAX_JOBS = 1000
 MAX_BUDGET_SECONDS = 300
+MAX_FAN_OUT = 10
+
+PRIVATE_NAMES = (".internal", ".local", ".localhost")
+"""How names end that no public network leads to."""
 
 LEAST_MINUTES = 0.99 / 60
 """One second; written with few digits (0.0166) it falls a little short."""
@@ -24,6 +30,8 @@ MOST_MINUTES = 366 * 24 * 60
 MOST_DAYS = 36525
 
 NAME_LENGTH = 100
+
+MOST_GAP_SECONDS = 60
 
 HANDLERS = "handlers"
 
@@ -35,13 +43,19 @@ def read_service(table: Table, folder: Path) -> Service:
         timezone=timezone(table, "UTC"),
         language=language(table, "en"),
         handlers=_handlers(table, folder),
+        host_gap=timedelta(
+            seconds=table.number(
+                "host_gap_seconds", 1, least=0, most=MOST_GAP_SECONDS, rule=f"a number from 0 to {MOST_GAP_SECONDS}"
+            )
+        ),
+        deny_private=table.flag("deny_private"),
     )
     table.close()
     return service
 
 
-def read_tick(table: Table) -> TickSettings:
-    """The bounds are those of the tick's own parameters."""
+def read_tick(table: Table, public_url: str | None = None) -> TickSettings:
+    """The bounds are those of the tick's own parameters. `public_url` is the service's address, where it is known."""
     budget = table.number(
         "budget_seconds", 25, least=1, most=MAX_BUDGET_SECONDS, rule=f"a number from 1 to {MAX_BUDGET_SECONDS}"
     )
@@ -49,7 +63,12 @@ def read_tick(table: Table) -> TickSettings:
         max_jobs=table.whole("max_jobs", 100, least=1, most=MAX_JOBS),
         budget=timedelta(seconds=budget),
         expected_every=minutes(table, "expected_every_minutes", 15),
+        fan_out=table.whole("fan_out", 0, least=0, most=MAX_FAN_OUT),
     )
+    if tick.fan_out and public_url is None:
+        table.tell("fan_out", "needs PUBLIC_URL, the address that it rings; set it, or remove the line")
+    elif tick.fan_out and _in_the_clear(str(public_url)):
+        table.tell("fan_out", "would send CRON_SECRET unencrypted; write https:// in PUBLIC_URL, or remove the line")
     table.close()
     return tick
 
@@ -70,6 +89,18 @@ def minutes(table: Table, key: str, default: float) -> timedelta:
     rule = "a number of at least 0.0167 (one second) and at most a year"
     number = table.number(key, default, least=LEAST_MINUTES, most=MOST_MINUTES, rule=rule)
     return max(timedelta(minutes=number), timedelta(seconds=1))
+
+
+def _in_the_clear(url: str) -> bool:
+    """Whether a secret that is sent there can be read on its way; not on this machine, nor in a private network."""
+    address = urlsplit(url)
+    host = (address.hostname or "").rstrip(".")
+    if address.scheme == "https":
+        return False
+    try:
+        return ip_address(host).is_global
+    except ValueError:
+        return "." in host and not host.endswith(PRIVATE_NAMES)
 
 
 def _days(table: Table, key: str, default: float) -> timedelta:

@@ -84,6 +84,16 @@ class Table:
             return default
         return value
 
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """True or false."""
+        value = self._ask(key)
+        if value is _ABSENT:
+            return default
+        if not isinstance(value, bool):
+            self.tell(key, f"must be true or false, not {shown(value)}; write {key} = true")
+            return default
+        return value
+
     def texts(self, key: str, *, example: str) -> tuple[str, ...] | None:
         """A list of texts, each with something in it; None where the key is not there."""
         value = self._ask(key)

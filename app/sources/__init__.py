@@ -27,6 +27,9 @@ class Reading:
 
     last_modified: str | None = None
 
+    primed: bool = False
+    """Whether a complete round is known: only then may what is whole of a document that ends in the middle be told."""
+
 
 class Source(Protocol):
     """What a file in this folder has. A test walks the folder."""
@@ -34,7 +37,8 @@ class Source(Protocol):
     Options: type[BaseModel]
     """The keys of `[sources.x]` but `kind` and `every_minutes`; refuses others.
 
-    Its `url` is what a changed source is told by.
+    Its `url` is what a changed source is told by, with its `identity`, a text, where it has one: what else items are
+    told apart by.
     """
 
     async def fetch(self, options: Any, ctx: Reading) -> Fetched | Unchanged:

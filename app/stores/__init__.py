@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from app.domain.errors import SchemaOutdated
 from app.stores.alerts import Alerts
 from app.stores.health import HealthFacts
+from app.stores.hosts import Hosts
 from app.stores.housekeeping import Housekeeping
 from app.stores.items import Items
 from app.stores.jobs import Jobs
 from app.stores.listings import Listings
+from app.stores.looks import Looks
 from app.stores.messages import Messages
+from app.stores.queues import Queues
 from app.stores.schema import schema_state
 from app.stores.sources import Sources
 from app.stores.ticks import Ticks
@@ -28,11 +31,14 @@ class Stores:
     database: Database
     alerts: Alerts
     health: HealthFacts
+    hosts: Hosts
     housekeeping: Housekeeping
     items: Items
     jobs: Jobs
     listings: Listings
+    looks: Looks
     messages: Messages
+    queues: Queues
     sources: Sources
     ticks: Ticks
 
@@ -57,11 +63,14 @@ def over(database: Database) -> Stores:
         database=database,
         alerts=Alerts(database),
         health=HealthFacts(database),
+        hosts=Hosts(database),
         housekeeping=Housekeeping(database),
         items=Items(database),
         jobs=Jobs(database),
         listings=Listings(database),
+        looks=Looks(database),
         messages=Messages(database),
+        queues=Queues(database),
         sources=Sources(database),
         ticks=Ticks(database),
     )

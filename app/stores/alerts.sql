@@ -8,7 +8,8 @@ SELECT
         WHERE status IN ('failed', 'uncertain') AND judged_finish IS DISTINCT FROM finished_at)
     OR EXISTS (
         SELECT FROM wakebell.sources
-        WHERE failures > 0 AND failures >= :source_failures AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
+        WHERE failures > 0 AND (failures >= :source_failures OR gone_at IS NOT NULL)
+          AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
     (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
 
@@ -49,7 +50,7 @@ WITH failed_jobs AS (
     UNION ALL
     SELECT 'source_failing', name, last_error, failures, coalesce(last_failure_at, created_at), NULL
     FROM wakebell.sources
-    WHERE failures > 0 AND failures >= :source_failures
+    WHERE failures > 0 AND (failures >= :source_failures OR gone_at IS NOT NULL)
       AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
       AND NOT EXISTS (  -- this failure is known already
           SELECT FROM wakebell.alerts
@@ -112,10 +113,12 @@ WITH judged AS MATERIALIZED (
                     WHERE jobs.type = alert.subject AND jobs.judged_finish IS NOT NULL
                       AND jobs.status IN ('pending', 'running', 'failed'))
                 WHEN 'message_failed' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
-                WHEN 'source_failing' THEN NOT EXISTS (
+                WHEN 'source_failing' THEN NOT EXISTS (  -- nor does another replica watch it, which would plan it
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject
-                      AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
+                      AND (sources.name = ANY (CAST(CAST(:sources AS text) AS text[]))
+                           OR greatest(sources.due_at, sources.fresh_until)
+                              > now() - make_interval(secs => greatest(sources.every_seconds, 3600))))
             END AS gone
     ) AS verdict
     WHERE alert.resolved_at IS NULL AND alert.judged_at < now() AND (verdict.healed OR verdict.gone)

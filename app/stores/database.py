@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy import event, text
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.pool import ConnectionPoolEntry
 
     Connection = AsyncConnection
     """What a handler is given in `ctx.transaction()`."""
@@ -46,6 +48,9 @@ SERIALIZATION_TRIES = 8
 
 STATEMENT_SECONDS = 15.0
 """No statement of ours needs a second; one that takes this long stands behind somebody's lock."""
+
+FRESH_SECONDS = 1.0
+"""A connection that was used so lately, and was not seen to be closed, is believed to live."""
 
 TIMEOUTS = text(
     "SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '5s', true), "
@@ -174,12 +179,11 @@ def connect(url: str, *, name: str = "DATABASE_URL") -> Database:
 
 
 def _engine(address: Address) -> AsyncEngine:
-    return create_async_engine(
+    engine = create_async_engine(
         "postgresql+asyncpg://",
         pool_size=3,
         max_overflow=3,
         pool_timeout=CONNECT_SECONDS,
-        pool_pre_ping=True,  # a machine that was suspended wakes with dead sockets
         pool_use_lifo=True,
         hide_parameters=True,  # in errors, and so in logs: they are payloads, addresses and messages
         connect_args={
@@ -197,3 +201,32 @@ def _engine(address: Address) -> AsyncEngine:
             "server_settings": {"application_name": address.application_name},
         },
     )
+    _check_before_use(engine)
+    return engine
+
+
+def _check_before_use(engine: AsyncEngine) -> None:
+    """Ask a connection whether it still lives, unless it was used just now: the question costs three round trips.
+
+    A machine that was suspended wakes with dead sockets, and with clocks of which at least one has jumped.
+    """
+    pool = engine.sync_engine.pool  # what is made anew of it keeps its listeners
+
+    @event.listens_for(pool, "connect")
+    @event.listens_for(pool, "checkin")
+    def used(_: Any, record: ConnectionPoolEntry) -> None:
+        record.info["used"] = (time.monotonic(), time.time())
+
+    @event.listens_for(pool, "checkout")
+    def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+        if record.driver_connection.is_closed():
+            raise DisconnectionError
+        monotonic, wall = record.info["used"]
+        if time.monotonic() - monotonic < FRESH_SECONDS and 0 <= time.time() - wall < FRESH_SECONDS:
+            return
+        try:
+            alive = engine.dialect.do_ping(connection)
+        except Exception as error:
+            raise DisconnectionError from error  # the pool makes another one
+        if not alive:
+            raise DisconnectionError

@@ -37,6 +37,8 @@ SELECT
             ORDER BY j.rank, j.id
             LIMIT 1
         ) AS head
+        -- What waits on purpose is not late.
+        WHERE NOT EXISTS (SELECT FROM wakebell.queues AS q WHERE q.name = n.queue AND q.paused_until > now())
     ) AS oldest_due_at,
     ARRAY(SELECT key FROM wakebell.alerts WHERE resolved_at IS NULL ORDER BY id LIMIT 20) AS open_alerts,
     ARRAY(

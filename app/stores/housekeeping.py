@@ -41,12 +41,16 @@ class Housekeeping:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def plan(self, kept: Kept) -> None:
-        """Queue one pruning job when some row is past its time."""
-        params = {
-            "jobs_seconds": kept.jobs.total_seconds(),
-            "messages_seconds": kept.messages.total_seconds(),
-            "items_seconds": kept.items.total_seconds(),
-            "ticks_seconds": TICKS_KEPT.total_seconds(),
-        }
-        await self._database.fetch(SQL["plan"], params)
+    async def plan(self) -> bool:
+        """Queue one pruning job, unless there is one. Whether it was queued."""
+        return bool(await self._database.fetch(SQL["plan"]))
+
+
+def kept_params(kept: Kept) -> dict[str, float]:
+    """What `look` asks by."""
+    return {
+        "jobs_seconds": kept.jobs.total_seconds(),
+        "messages_seconds": kept.messages.total_seconds(),
+        "items_seconds": kept.items.total_seconds(),
+        "ticks_seconds": TICKS_KEPT.total_seconds(),
+    }

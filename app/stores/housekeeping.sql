@@ -1,14 +1,13 @@
--- name: plan
--- One job when any table holds a row past its time; each question is one probe of an index.
-INSERT INTO wakebell.jobs (type, queue, unique_key)
-SELECT 'prune_rows', 'wakebell.housekeeping', 'prune'
-WHERE EXISTS (
+-- name: look
+-- Whether any table holds a row past its time, and nobody is told to prune; each question is one probe of an index.
+SELECT (
+    EXISTS (
         SELECT FROM wakebell.jobs WHERE finished_at < now() - make_interval(secs => :jobs_seconds))
-   OR EXISTS (
+    OR EXISTS (
         SELECT FROM wakebell.messages WHERE finished_at < now() - make_interval(secs => :messages_seconds))
-   OR EXISTS (
+    OR EXISTS (
         SELECT FROM wakebell.ticks WHERE started_at < now() - make_interval(secs => :ticks_seconds))
-   OR EXISTS (
+    OR EXISTS (
         SELECT
         FROM wakebell.sources
         CROSS JOIN LATERAL (
@@ -19,4 +18,14 @@ WHERE EXISTS (
                   SELECT FROM wakebell.owed WHERE owed.item_id = items.id AND owed.message_id IS NULL)
             LIMIT 1
         ) AS old)
-ON CONFLICT DO NOTHING;
+) AND NOT EXISTS (
+    SELECT FROM wakebell.jobs
+    WHERE type = 'prune_rows' AND unique_key = 'prune' AND status IN ('pending', 'running')
+) AS prunable;
+
+-- name: plan
+-- One job, unless there is one.
+INSERT INTO wakebell.jobs (type, queue, unique_key)
+SELECT 'prune_rows', 'wakebell.housekeeping', 'prune'
+ON CONFLICT DO NOTHING
+RETURNING id;

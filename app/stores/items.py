@@ -8,8 +8,9 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from app.stores import jobs, messages, sources, sql
+from app.stores import hosts, jobs, messages, sources, sql
 from app.stores.database import rows
+from app.stores.sources import Complete
 from app.stores.text import clean
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from app.domain.items import Fetched, Item
     from app.domain.jobs import Job
+    from app.domain.manners import Visited
     from app.stores.database import Database
 
 SQL = sql.load("items")
@@ -61,6 +63,7 @@ class Items:
         source: str,
         fingerprint: str,
         fetched: Fetched,
+        visited: Visited,
         matches: Sequence[Match],
         keep: timedelta,
         note: Callable[[int], str],
@@ -70,16 +73,17 @@ class Items:
         That is: fresh items, what is owed for them, the validators, the primed mark, the end of the job.
 
         `note` words the inbox's note of a first round from the number of known items. None: the source has been
-        given another address meanwhile, nothing was written and the job goes on later.
+        given another address meanwhile, nothing was written and it is planned again.
 
         Raises:
             LeaseLost: another tick has the job.
         """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
+            await hosts.answered_in(db, visited.host, gap=visited.gap)
             state = await sources.lock_in(db, source)
             if state is None or state["fingerprint"] != fingerprint:
-                await jobs.finish_in(db, job, "snooze", delay=timedelta(minutes=1))
+                await sources.leave_in(db, job, source)
                 return None
             priming = state["primed_at"] is None
             [counted] = await rows(
@@ -93,7 +97,13 @@ class Items:
                     "sighting_seconds": min(SIGHTING, keep / 50).total_seconds(),
                 },
             )
-            await sources.store_in(db, source, etag=fetched.etag, last_modified=fetched.last_modified)
+            complete = Complete(
+                etag=fetched.etag,
+                last_modified=fetched.last_modified,
+                ttl=fetched.ttl,
+                news=counted["added"] > 0,
+            )
+            await sources.settle_in(db, source, fingerprint, visited, complete)
             if priming:
                 await messages.note_in(db, note(len(fetched.items)))
             stored = Round(primed=priming, added=counted["added"], matched=counted["matched"])

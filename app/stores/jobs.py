@@ -242,12 +242,6 @@ class Jobs:
         [found] = await self._database.fetch(SQL["count_startable"], params)
         return int(found["startable"])
 
-    async def next_due_at(self) -> datetime | None:
-        """When the next job may start; in the past when one is due, None when none is pending."""
-        [found] = await self._database.fetch(SQL["next_due_at"])
-        due: datetime | None = found["next_due_at"]
-        return due
-
     async def prune(self, *, keep: timedelta, limit: int) -> int:
         """Delete at most `limit` jobs that ended longer than `keep` ago, oldest first. Returns how many."""
         params = {"keep_seconds": keep.total_seconds(), "most": limit}

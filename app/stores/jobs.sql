@@ -136,37 +136,14 @@ SELECT wakebell.count_startable(
     only_queue => CAST(:queue AS text)
 ) AS startable;
 
--- name: next_due_at
--- When the next job may start. Reads the first 100 of each queue by rank: a priority lets a job rank up to 100 minutes
--- before it is due.
-WITH RECURSIVE names AS (
-    (
-        SELECT j.queue
-        FROM wakebell.jobs AS j
-        WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held
-        ORDER BY j.queue
-        LIMIT 1
-    )
-    UNION ALL
-    SELECT (
-        SELECT j.queue
-        FROM wakebell.jobs AS j
-        WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held AND j.queue > n.queue
-        ORDER BY j.queue
-        LIMIT 1
-    )
-    FROM names AS n
-    WHERE n.queue IS NOT NULL
-)
-SELECT min(soon.run_after) AS next_due_at
-FROM names AS n
-CROSS JOIN LATERAL (
-    SELECT j.run_after
-    FROM wakebell.jobs AS j
-    WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held AND j.queue = n.queue
-    ORDER BY j.rank, j.id
-    LIMIT 100
-) AS soon;
+-- name: look
+-- What there is for a tick, and when the next job may start.
+SELECT found.rescuable, found.strange, found.startable, found.next_due_at AS next_job_at
+FROM wakebell.look_at_jobs(
+    types => CAST(CAST(:types AS text) AS jsonb),
+    users => CAST(CAST(:users AS text) AS jsonb),
+    max_count => CAST(:most AS integer)
+) AS found;
 
 -- name: prune
 -- Jobs that ended long ago, oldest first. Two at once share them.

@@ -94,6 +94,29 @@ class StoredSource:
 
     last_failure_at: datetime | None
     last_error: str | None
+
+    fresh_until: datetime | None
+    """Not read before: its server says that nothing changes until then."""
+
+    gone_at: datetime | None
+    """Its server has said that it is over for good."""
+
+    refusals: int
+    """Rounds in a row that its host has refused."""
+
+    distrusted_at: datetime | None
+    """Read whole each time, since its server has said "unchanged" when it was not."""
+
+    moved_host: str | None
+    """Where it has moved for good."""
+
+    host_waits_until: datetime | None
+    host_reason: str | None
+    """Of its host, while that is left alone."""
+
+    next_due_at: datetime | None
+    """When it is read next at the earliest; None: not any more."""
+
     item_count: int
 
 

@@ -132,9 +132,22 @@ WHERE owed.message_id = CAST(:id AS bigint)
 ORDER BY owed.id;
 
 -- name: list_sources
--- The state of these sources, with how many items each has. The count reads an index, not the items.
+-- The state of these sources, with how many items each has. The count reads an index, not the items. A source is next
+-- read when its waiting fetch may run, else when it is planned; not before its host may be asked.
 SELECT s.name, s.fingerprint, s.due_at, s.primed_at, s.last_round_at, s.last_success_at, s.failures,
-       s.last_failure_at, s.last_error,
+       s.last_failure_at, s.last_error, s.fresh_until, s.gone_at, s.refusals, s.distrusted_at,
+       CASE WHEN s.moved_at IS NOT NULL THEN s.moved_host END AS moved_host,
+       CASE WHEN h.wait_until > now() THEN h.wait_until END AS host_waits_until,
+       CASE WHEN h.wait_until > now() THEN h.reason END AS host_reason,
+       CASE WHEN s.gone_at IS NULL THEN greatest(
+           coalesce(
+               (SELECT j.run_after
+                FROM wakebell.jobs AS j
+                WHERE j.type = 'fetch_source' AND j.unique_key = s.name AND j.status IN ('pending', 'running')),
+               least(s.retry_at, greatest(s.due_at, s.fresh_until))),
+           CASE WHEN h.wait_until > now() THEN h.wait_until END)
+       END AS next_due_at,
        (SELECT count(*) FROM wakebell.items AS i WHERE i.source = s.name) AS item_count
 FROM wakebell.sources AS s
+LEFT JOIN wakebell.hosts AS h ON h.host = s.host
 WHERE s.name = ANY (CAST(CAST(:names AS text) AS text[]));

@@ -63,19 +63,27 @@ class Try:
     """An earlier try ended without an answer: it may have arrived."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a plan came to."""
+
+    queued: int
+    """Compose jobs."""
+
+    abandoned: int
+    """Messages that turned out to be given up: each process that tried to send one died of it."""
+
+
 class Messages:
     """Every message composed, with what became of it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def plan(self, recipients: Sequence[str]) -> int:
-        """Queue a compose job for each of these recipients who is owed something.
-
-        Returns how many messages turned out to be given up, since each process that tried to send one died of it.
-        """
+    async def plan(self, recipients: Sequence[str]) -> Planned:
+        """Queue a compose job for each of these recipients who is owed something."""
         [found] = await self._database.fetch(SQL["plan"], {"recipients": json.dumps(list(recipients))})
-        return int(found["abandoned"])
+        return Planned(**found)
 
     async def compose(
         self,

@@ -1,3 +1,25 @@
+-- name: look
+-- Whether `plan` would do something.
+SELECT
+    EXISTS (
+        SELECT
+        FROM jsonb_array_elements_text(CAST(CAST(:recipients AS text) AS jsonb)) AS wanted (name)
+        WHERE EXISTS (
+            SELECT FROM wakebell.owed WHERE owed.recipient = wanted.name AND owed.message_id IS NULL)
+          AND NOT EXISTS (
+            SELECT FROM wakebell.jobs
+            WHERE jobs.type = 'compose_messages' AND jobs.unique_key = wanted.name
+              AND jobs.status IN ('pending', 'running'))
+    ) AS owed,
+    EXISTS (
+        SELECT FROM wakebell.messages
+        WHERE status IN ('queued', 'sending', 'retrying')
+          AND NOT EXISTS (
+              SELECT FROM wakebell.jobs
+              WHERE jobs.type = 'send_message' AND jobs.unique_key = CAST(messages.id AS text)
+                AND jobs.status IN ('pending', 'running'))
+    ) AS abandoned;
+
 -- name: plan
 -- A compose job for each of these recipients who is owed something that no message holds. A fetch that commits
 -- while a compose job runs meets that job's unique key; without this its rows would wait for nobody. And a message

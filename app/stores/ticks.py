@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from app.stores.database import Database
 
-OPEN = text("INSERT INTO wakebell.ticks (trigger) VALUES (:trigger) RETURNING id, started_at")
 CLOSE = text(
     "UPDATE wakebell.ticks SET status = :status, finished_at = now(), summary = CAST(CAST(:summary AS text) AS jsonb) "
     "WHERE id = :id",
@@ -36,15 +35,10 @@ class Tick:
 
 
 class Ticks:
-    """One row a tick."""
+    """One row a tick; `looks` begins it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    async def open(self, *, trigger: str) -> Tick:
-        """Begin one. `trigger` is who rang: `http`, `cli`."""
-        [row] = await self._database.fetch(OPEN, {"trigger": trigger})
-        return Tick(**row)
 
     async def close(self, tick: Tick, *, status: str, summary: Mapping[str, Any]) -> None:
         """Keep what it came to: `ok`, `partial` or `failed`, and the summary as it is answered."""

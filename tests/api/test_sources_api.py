@@ -21,6 +21,10 @@ VALUES (
 ITEMS = "INSERT INTO wakebell.items (source, key, title) SELECT $1, n, 'a gig' FROM generate_series(1, $2::int) AS n"
 
 UNSEEN = {
+    "status": "new",
+    "reason": None,
+    "next_due_at": None,
+    "warnings": [],
     "due_at": None,
     "primed": False,
     "last_round_at": None,
@@ -67,6 +71,9 @@ async def test_every_configured_source_is_told_and_no_other_and_no_address(
                 "name": "gigs",
                 "kind": "feed",
                 "every_minutes": 30,
+                "status": "failing",
+                "reason": "jobs.example answered 500",
+                "next_due_at": "2026-11-30T09:30:00Z",
                 "due_at": "2026-11-30T09:30:00Z",
                 "primed": True,
                 "last_round_at": "2026-11-29T00:00:00Z",
@@ -74,6 +81,7 @@ async def test_every_configured_source_is_told_and_no_other_and_no_address(
                 "failures": 2,
                 "last_failure_at": "2026-11-30T09:00:00Z",
                 "last_error": "jobs.example answered 500",
+                "warnings": [],
                 "items": 3,
             },
             {"name": "board", "kind": "feed", "every_minutes": 0.5, **UNSEEN},
@@ -91,3 +99,69 @@ async def test_a_source_that_was_given_another_address_is_not_primed_and_due_wit
 
     assert (gigs["primed"], gigs["due_at"], gigs["failures"], gigs["last_error"]) == (False, None, 0, None)
     assert gigs["last_round_at"] == "2026-11-29T00:00:00Z"
+
+
+WELL = "failures = 0, last_error = NULL, host = 'jobs.example'"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason", "next_due_at"),
+    [
+        (WELL, "ok", None, "2026-11-30T09:30:00Z"),
+        (f"{WELL}, primed_at = NULL", "new", None, "2026-11-30T09:30:00Z"),
+        (f"{WELL}, retry_at = '2026-11-30 09:05Z'", "ok", None, "2026-11-30T09:05:00Z"),
+        (
+            f"{WELL}, fresh_until = '2026-11-30 12:00Z'",
+            "ok",
+            "its server asks not to be read again before 2026-11-30T12:00:00Z",
+            "2026-11-30T12:00:00Z",
+        ),
+        (
+            "failures = 0, refusals = 1, last_error = 'answered 429', retry_at = '2099-01-01Z'",
+            "waiting",
+            "answered 429",
+            "2026-11-30T09:30:00Z",
+        ),
+        ("host = 'busy.example'", "failing", "jobs.example answered 500", "2098-01-01T00:00:00Z"),
+        (
+            "failures = 0, host = 'busy.example'",
+            "waiting",
+            "its host has asked to be left alone until 2098-01-01T00:00:00Z: busy.example answered 503",
+            "2098-01-01T00:00:00Z",
+        ),
+        ("gone_at = now()", "gone", "jobs.example answered 500", None),
+    ],
+)
+async def test_how_a_source_is_and_when_it_is_read_next(
+    client: httpx.AsyncClient,
+    service: Service,
+    sql: asyncpg.Connection,
+    change: str,
+    status: str,
+    reason: str | None,
+    next_due_at: str | None,
+):
+    await sql.execute(ADD, "gigs", service.settings.sources["gigs"].fingerprint)
+    await sql.execute(
+        "INSERT INTO wakebell.hosts (host, next_at, wait_until, refusals, reason) "
+        "VALUES ('busy.example', now(), '2098-01-01Z', 1, 'busy.example answered 503')"
+    )
+    await sql.execute(f"UPDATE wakebell.sources SET {change}")
+
+    [gigs, _] = (await client.get("/api/sources")).json()["sources"]
+
+    assert (gigs["status"], gigs["reason"], gigs["next_due_at"]) == (status, reason, next_due_at)
+
+
+async def test_what_a_person_should_change_is_told(
+    client: httpx.AsyncClient, service: Service, sql: asyncpg.Connection
+):
+    await sql.execute(ADD, "gigs", service.settings.sources["gigs"].fingerprint)
+    await sql.execute("UPDATE wakebell.sources SET moved_at = now(), moved_host = 'new.example', distrusted_at = now()")
+
+    [gigs, _] = (await client.get("/api/sources")).json()["sources"]
+
+    assert gigs["warnings"] == [
+        "it has moved for good to new.example: change its url",
+        'its server has said "unchanged" when it was not: it is read whole each time',
+    ]

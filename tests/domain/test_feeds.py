@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import TemporaryFailure
-from app.domain.feeds import Entry, items_of, json_feed, moment, web_page
+from app.domain.feeds import MAX_ENTRIES, MAX_VALUES, Entry, items_of, json_feed, web_page
 
 VERSION = "https://jsonfeed.org/version/1.1"
 BASE = "https://e.test/blog/feed.json?token=hush"
@@ -150,20 +150,17 @@ def test_what_is_no_json_feed_is_told(document: str, told: str):
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("written", "read_as"),
-    [
-        ("2026-11-30T09:07:02Z", datetime(2026, 11, 30, 9, 7, 2, tzinfo=UTC)),
-        ("2026-11-30", datetime(2026, 11, 30, tzinfo=UTC)),
-        ("Mon, 30 Nov 2026 16:00:00 +0700", datetime(2026, 11, 30, 9, tzinfo=UTC)),
-        ("2569-01-05", datetime(2569, 1, 5, tzinfo=UTC)),
-        ("0001-01-01T00:00:00+14:00", None),
-        ("yesterday", None),
-        ("", None),
-    ],
-)
-def test_a_date_is_read_in_utc(written: str, read_as: datetime | None):
-    assert moment(written) == read_as
+def test_too_much_of_a_json_feed_is_told():
+    with pytest.raises(TemporaryFailure, match=r"more than 10,000 entries"):
+        read(*[{}] * (MAX_ENTRIES + 1))
+    with pytest.raises(TemporaryFailure, match=r"more than 200,000 objects and lists"):
+        json_feed('{"items": [' + "{}," * MAX_VALUES, host="e.test", base=BASE)
+
+
+def test_too_much_markup_in_all_descriptions_together_is_left_out():
+    entries = read(*({"id": str(n), "content_html": "text" + "<b>" * 50_000} for n in range(8)))
+
+    assert [entry.text for entry in entries] == ["text"] * 6 + [""] * 2
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from typing import Any
 import httpx
 from pydantic import BaseModel
 
-from app import main, settings
+from app import handlers, main, settings
 from app.context import Context, Deadline, Service
 from app.domain.jobs import Job
 from app.handlers import OWN_LEAST, Runnable
+from app.stores.looks import About, Look
 
 CRON_SECRET = "a-cron-secret-of-thirty-characters"
 API_TOKEN = "an-api-token-of-thirty-characters"
@@ -74,6 +75,23 @@ def runnable(
         least=OWN_LEAST,
         after=after,
     )
+
+
+def about(service: Service, *users: str) -> About:
+    """What a tick of the service looks for, with these types of users."""
+    configured = service.settings
+    return About(
+        users=list(users),
+        own=list(handlers.own()),
+        sources=list(configured.sources),
+        recipients=list(configured.recipients),
+        kept=configured.retention,
+    )
+
+
+async def seen(ctx: Context) -> Look:
+    """What there is to do."""
+    return await ctx.stores.looks.look(about(ctx.service))
 
 
 @asynccontextmanager

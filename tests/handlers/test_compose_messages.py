@@ -5,6 +5,7 @@ import asyncpg
 from app.context import Context
 from app.domain.messages import Body, Digest
 from app.plans import messages as plan
+from tests.fakes.batches import seen
 from tests.handlers.conftest import Channel, Run
 
 
@@ -29,7 +30,7 @@ async def test_what_is_owed_is_composed_by_the_channel(
 
     channel.bodies = compose
     await owe(sql, "a", "b")
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
 
     assert (await run("compose_messages"))["status"] == "done"
 
@@ -43,7 +44,7 @@ async def test_what_is_owed_is_composed_by_the_channel(
 
 async def test_nothing_owed_is_nothing_composed(ctx: Context, sql: asyncpg.Connection, run: Run):
     await owe(sql, "a")
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
     await sql.execute("DELETE FROM wakebell.owed")
 
     assert (await run("compose_messages"))["status"] == "done"
@@ -54,7 +55,7 @@ async def test_a_recipient_who_is_configured_no_longer_is_not_written_to(
     ctx: Context, sql: asyncpg.Connection, run: Run
 ):
     await owe(sql, "a")
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
     await sql.execute("""UPDATE wakebell.jobs SET payload = '{"recipient": "gone"}'""")
 
     row = await run("compose_messages")
@@ -71,7 +72,7 @@ async def test_a_channels_bug_is_an_attempt_that_failed_and_keeps_what_is_owed(
 
     channel.bodies = broken
     await owe(sql, "a")
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
 
     row = await run("compose_messages")
 

@@ -13,6 +13,7 @@ from app.domain.subscriptions import Subscription
 from app.handlers.fetch_source import match_all
 from app.plans import sources as plan
 from app.stores.items import Match
+from tests.fakes.batches import seen
 from tests.handlers.conftest import Run, Source
 
 
@@ -22,7 +23,7 @@ def items(*titles: str) -> tuple[Item, ...]:
 
 async def planned(ctx: Context, sql: asyncpg.Connection) -> None:
     await sql.execute("UPDATE wakebell.sources SET due_at = now()")
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
 
 
 async def test_the_first_round_is_silent_and_the_next_one_tells(
@@ -47,7 +48,7 @@ async def test_the_first_round_is_silent_and_the_next_one_tells(
     first, second = source.readings
     assert (first.etag, first.last_modified) == (None, None)
     assert (second.etag, second.last_modified) == ('"1"', "Mon")
-    assert (second.source, second.http) == ("board", ctx.http)
+    assert second.source == "board"
 
 
 async def test_what_is_odd_about_a_source_is_loud_in_its_first_round_and_logged_in_each(
@@ -86,20 +87,22 @@ async def test_a_source_that_fails_is_named_and_tried_again(
 
     row = await run("fetch_source")
 
-    assert (row["status"], row["last_error"]) == ("pending", str(failure))
-    assert timedelta(seconds=50) < row["wait"] <= timedelta(minutes=1)
+    assert (row["status"], row["last_error"]) == ("cancelled", str(failure))
+    wait = await sql.fetchval("SELECT retry_at - now() FROM wakebell.sources")
+    assert timedelta(seconds=50) < wait <= timedelta(minutes=1)
     assert (ctx.tally["sources.failed"], ctx.tally.errors) == (1, ["source board failed"])
     assert await sql.fetchval("SELECT failures FROM wakebell.sources") == 1
     assert await sql.fetchval("SELECT primed_at FROM wakebell.sources") is None
 
 
-async def test_a_kinds_bug_is_an_attempt_that_failed(ctx: Context, sql: asyncpg.Connection, source: Source, run: Run):
+async def test_a_kinds_bug_is_a_round_that_failed(ctx: Context, sql: asyncpg.Connection, source: Source, run: Run):
     source.answer = KeyError("bug")
     await planned(ctx, sql)
 
     row = await run("fetch_source")
 
-    assert (row["status"], row["last_error"]) == ("pending", "KeyError: 'bug'")
+    assert (row["status"], row["last_error"]) == ("cancelled", "KeyError: 'bug'")
+    assert await sql.fetchval("SELECT failures FROM wakebell.sources") == 1
     assert ctx.tally.status == "partial"
 
 
@@ -125,8 +128,10 @@ async def test_a_replica_with_another_configuration_leaves_it_to_the_newer_one(
 
     row = await run("fetch_source")
 
-    assert (row["status"], row["attempts"]) == ("pending", 0)
+    assert row["status"] == "cancelled"
+    assert await sql.fetchval("SELECT retry_at - now() FROM wakebell.sources") > timedelta(seconds=50)
     assert source.readings == []
+    assert ctx.tally.status == "ok"
 
 
 async def test_a_round_that_outlived_its_lease_is_stored_by_whoever_has_it_now(

@@ -5,6 +5,7 @@ import asyncpg
 from app.context import Context
 from app.handlers import prune_rows
 from app.plans import housekeeping as plan
+from tests.fakes.batches import seen
 from tests.handlers.conftest import Run
 
 OLD_TICKS = (
@@ -19,7 +20,7 @@ async def test_rows_past_their_time_go(ctx: Context, sql: asyncpg.Connection, ru
     await sql.execute(
         "INSERT INTO wakebell.jobs (type, status, finished_at) VALUES ('a', 'done', now() - interval '15 days')"
     )
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
 
     row = await run("prune_rows")
 
@@ -30,7 +31,7 @@ async def test_rows_past_their_time_go(ctx: Context, sql: asyncpg.Connection, ru
 
 async def test_more_than_a_portion_is_left_to_a_later_tick(ctx: Context, sql: asyncpg.Connection, run: Run):
     await sql.execute(OLD_TICKS, prune_rows.MOST + 1)
-    await plan.plan(ctx)
+    await plan.plan(ctx, await seen(ctx))
 
     assert (await run("prune_rows"))["status"] == "pending"
     assert (await run("prune_rows"))["status"] == "done"

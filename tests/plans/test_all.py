@@ -9,7 +9,7 @@ import pytest
 
 from app import plugins
 from app.context import Context
-from tests.fakes.batches import a_batch, a_service
+from tests.fakes.batches import a_batch, a_service, seen
 
 CONFIGURATION = """
 [sources.board]
@@ -40,7 +40,7 @@ async def ctx(database_url: str, tmp_path: Path) -> AsyncIterator[Context]:
 
 
 async def plan(name: str, ctx: Context) -> None:
-    await plugins.load("app.plans", name).plan(ctx)
+    await plugins.load("app.plans", name).plan(ctx, await seen(ctx))
 
 
 async def queued(sql: asyncpg.Connection) -> list[str]:
@@ -51,7 +51,7 @@ async def queued(sql: asyncpg.Connection) -> list[str]:
 async def test_a_plan_has_one_door_and_twice_is_once(name: str, ctx: Context, sql: asyncpg.Connection):
     module = plugins.load("app.plans", name)
     assert inspect.iscoroutinefunction(module.plan)
-    assert list(inspect.signature(module.plan).parameters) == ["ctx"]
+    assert list(inspect.signature(module.plan).parameters) == ["ctx", "look"]
 
     await plan(name, ctx)
     once = await queued(sql)

@@ -51,6 +51,8 @@ VALUES = [
     ("[tick]\nbudget_seconds = 301\n", "tick.budget_seconds: must be a number from 1 to 300, not 301"),
     ('[tick]\nbudget_seconds = "25"\n', "write it without quotes: budget_seconds = 25"),
     ("[tick]\nbudget_seconds = nan\n", "tick.budget_seconds: must be a number from 1 to 300, not nan"),
+    ("[tick]\nfan_out = 11\n", "tick.fan_out: must be a whole number from 0 to 10, not 11; write fan_out = 0"),
+    ("[tick]\nfan_out = 1\n", "tick.fan_out: needs PUBLIC_URL, the address that it rings; set it, or remove the line"),
     ("[tick]\nexpected_every_minutes = 0\n", "tick.expected_every_minutes: must be a number of at least 0.0167"),
     ("[retention]\nitems_days = 0\n", "retention.items_days: must be a number of days, more than 0"),
     ("[retention]\njobs_days = inf\n", "not inf; write jobs_days = 14"),

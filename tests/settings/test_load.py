@@ -103,6 +103,27 @@ def test_a_good_file_is_read_whole(load_text: Load, folder: Path):
     assert settings.environment.cron_secrets == (CRON_SECRET.encode(), b"the-previous-cron-secret")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://wakebell.example",
+        *("http://127.0.0.1:8080", "http://[::1]:8080", "http://10.1.2.3", "http://localhost"),
+        *("http://wakebell:8080", "http://gigs.internal:8080", "http://nas.local."),
+    ],
+)
+def test_a_tick_may_ring_at_an_address_that_nobody_can_listen_to(load_text: Load, url: str):
+    assert load_text("[tick]\nfan_out = 10", {"PUBLIC_URL": url}).tick.fan_out == 10
+
+
+@pytest.mark.parametrize(
+    "url", ["http://wakebell.example", "HTTP://8.8.8.8", "http://[2606:4700::1]", "http://a.local.b"]
+)
+def test_the_cron_secret_is_not_sent_unencrypted(load_text: Load, problems_of: Problems, url: str):
+    assert load_text("[tick]\nfan_out = 0", {"PUBLIC_URL": url}).tick.fan_out == 0
+    [problem] = problems_of("[tick]\nfan_out = 1", {"PUBLIC_URL": url})
+    assert problem.startswith("wakebell.toml: tick.fan_out: would send CRON_SECRET unencrypted; write https:// in")
+
+
 def test_an_empty_file_gives_the_defaults_and_the_inbox(load_text: Load, folder: Path):
     settings = load_text("")
 

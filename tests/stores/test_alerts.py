@@ -332,11 +332,29 @@ async def test_what_is_configured_no_more_ends_and_is_told_as_gone(judge: Judge,
     await world.source("board", 5)
     await world.message("boss", "failed")
     await judge()
+    await world.sql.execute("UPDATE wakebell.sources SET due_at = now() - interval '61 minutes'")
 
     assert await judge(sources=["gigs"], recipients=["me"]) == Judged(opened=0, resolved=2, open=0)
     assert await judge(sources=["gigs"], recipients=["me"]) == Judged(opened=0, resolved=0, open=0)
 
     assert judge.told[1] == ["message_failed:boss:gone", "source_failing:board:gone"]
+
+
+async def test_a_source_that_another_replica_watches_is_that_ones_matter(judge: Judge, world: World):
+    await world.source("board", 5)
+    await judge()
+
+    assert await judge(sources=["gigs"]) == Judged(opened=0, resolved=0, open=1)
+    assert await judge(sources=["board"]) == Judged(opened=0, resolved=0, open=1)
+
+    assert judge.told == (["source_failing:board"], [])
+
+
+async def test_a_source_that_is_gone_is_told_at_once(judge: Judge, world: World):
+    await world.source("board", 1, "jobs.example answered 410")
+    await world.sql.execute("UPDATE wakebell.sources SET gone_at = now()")
+
+    assert await judge() == Judged(opened=1, resolved=0, open=1)
 
 
 async def test_a_source_that_nobody_configures_opens_nothing(judge: Judge, world: World):

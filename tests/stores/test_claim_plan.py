@@ -58,7 +58,7 @@ IDLE = {
 """Pages that each may read when it finds nothing to do. A rescue asks after each of the 100 serial keys."""
 
 BUSY = {CLAIM_100: 3_000, CLAIM_1000: 25_000, CLAIM_ONE: 3_000, CLAIM_NONE: 60}
-"""With that many jobs to take, or none in that queue: some twenty for each, for its row and its places in the indexes."""
+"""With that many jobs to take, or none in that queue: some twenty for each, for its row and its places in indexes."""
 
 
 @pytest.mark.timeout(300)

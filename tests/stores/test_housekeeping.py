@@ -9,8 +9,10 @@ import pytest
 from app.settings import Retention
 from app.stores.database import Database
 from app.stores.housekeeping import Housekeeping
+from app.stores.looks import About, Looks
 
 KEPT = Retention(items=timedelta(days=45), jobs=timedelta(days=14), messages=timedelta(days=90))
+ABOUT = About(users=[], own=[], sources=[], recipients=[], kept=KEPT)
 
 QUEUED = "SELECT count(*) FROM wakebell.jobs WHERE type = 'prune_rows'"
 SOURCE = (
@@ -54,36 +56,47 @@ def housekeeping(database: Database) -> Housekeeping:
     return Housekeeping(database)
 
 
+@pytest.fixture
+def looks(database: Database) -> Looks:
+    return Looks(database)
+
+
+async def tick(looks: Looks, housekeeping: Housekeeping) -> None:
+    if (await looks.look(ABOUT)).prunable:
+        await housekeeping.plan()
+
+
 @pytest.mark.parametrize("old", OLD)
-async def test_a_row_past_its_time_queues_one_pruning(housekeeping: Housekeeping, sql: asyncpg.Connection, old: str):
+async def test_a_row_past_its_time_queues_one_pruning(
+    looks: Looks, housekeeping: Housekeeping, sql: asyncpg.Connection, old: str
+):
     for statement in OLD[old]:
         await sql.execute(statement)
 
-    await asyncio.gather(*(housekeeping.plan(KEPT) for _ in range(4)))
+    await asyncio.gather(*(tick(looks, housekeeping) for _ in range(4)))
 
     assert await sql.fetchval(QUEUED) == 1
     job = await sql.fetchrow("SELECT queue, status FROM wakebell.jobs WHERE type = 'prune_rows'")
     assert tuple(job) == ("wakebell.housekeeping", "pending")
+    assert not (await looks.look(ABOUT)).prunable, "somebody is told already"
 
 
 @pytest.mark.parametrize("young", YOUNG)
-async def test_an_idle_tick_leaves_nothing_behind(housekeeping: Housekeeping, sql: asyncpg.Connection, young: str):
+async def test_what_is_to_be_kept_queues_no_pruning(looks: Looks, sql: asyncpg.Connection, young: str):
     for statement in YOUNG[young]:
         await sql.execute(statement)
 
-    await housekeeping.plan(KEPT)
-
-    assert await sql.fetchval(QUEUED) == 0
+    assert not (await looks.look(ABOUT)).prunable
 
 
 async def test_a_pruning_that_has_ended_is_not_in_the_way_of_the_next(
-    housekeeping: Housekeeping, sql: asyncpg.Connection
+    looks: Looks, housekeeping: Housekeeping, sql: asyncpg.Connection
 ):
     for statement in OLD["tick"]:
         await sql.execute(statement)
-    await housekeeping.plan(KEPT)
+    await tick(looks, housekeeping)
     await sql.execute("UPDATE wakebell.jobs SET status = 'done', finished_at = now()")
 
-    await housekeeping.plan(KEPT)
+    await tick(looks, housekeeping)
 
     assert await sql.fetchval(QUEUED) == 2

@@ -330,18 +330,6 @@ async def test_a_retry_has_no_boost(jobs: Jobs):
     assert [job.id for job in claimed] == [middle.id, boosted.id]
 
 
-async def test_next_due_at_is_of_the_first_that_may_start(jobs: Jobs, sql: asyncpg.Connection):
-    assert await jobs.next_due_at() is None
-    now = datetime.now(UTC)
-    await jobs.enqueue(type="greet", run_after=now + timedelta(minutes=90), priority=100)
-    await jobs.enqueue(type="greet", run_after=now + timedelta(minutes=30), queue="other", serial_key="k")
-    await jobs.enqueue(type="greet", run_after=now + timedelta(minutes=10), queue="other", serial_key="k")
-    held = await jobs.enqueue(type="unknown", run_after=now + timedelta(minutes=5))
-    await sql.execute("UPDATE wakebell.jobs SET held = true WHERE id = $1", held.id)
-
-    assert await jobs.next_due_at() == now + timedelta(minutes=30)
-
-
 async def test_pruning_takes_the_oldest_ended_jobs_and_no_others(jobs: Jobs, sql: asyncpg.Connection):
     await sql.execute(
         "INSERT INTO wakebell.jobs (type, status, finished_at) "

@@ -225,9 +225,10 @@ async def test_a_queue_with_nothing_in_it_gives_nothing_of_its_neighbours(queue:
 @pytest.mark.parametrize(("queue", "own"), [("b", False), ("wakebell.replies", True)])
 async def test_a_queue_is_claimed_from_by_its_own_kind_alone(
     queue: str,
-    own: bool,
     jobs: Jobs,
-    sql: asyncpg.Connection,  # noqa: FBT001
+    sql: asyncpg.Connection,
+    *,
+    own: bool,
 ):
     await sql.execute("INSERT INTO wakebell.jobs (type, queue) VALUES ('greet', $1)", queue)
 
@@ -258,3 +259,16 @@ async def test_a_turn_claims_from_the_one_queue(jobs: Jobs):
     turned = await jobs.turn(done=[], own=False, limit=10, leases=LEASES, token=1, queue="b")
 
     assert [job.queue for job in turned.claimed] == ["b"]
+
+
+async def test_the_release_before_claims_turns_and_counts_as_ever(jobs: Jobs, sql: asyncpg.Connection):
+    for queue in ("a", "b", "c"):
+        await jobs.enqueue(type="greet", queue=queue)
+    claim = """own => false, max_count => 1, leases => '{"greet": 60}'"""
+
+    claimed = await sql.fetchval(f"SELECT id FROM wakebell.claim_jobs({claim}, token => 1::bigint)")
+    done = f"done_ids => '{{{claimed}}}', done_tokens => '{{1}}', results => NULL"
+    turned = await sql.fetch(f"SELECT what FROM wakebell.turn_jobs({done}, {claim}, token => 2::bigint)")
+
+    assert [row["what"] for row in turned] == ["finished", "claimed"]
+    assert await sql.fetchval("SELECT wakebell.count_startable('[\"greet\"]', 1000)") == 1

@@ -7,8 +7,18 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
+from app.settings import Retention
 from app.stores.database import Database
-from app.stores.ticks import Ticks
+from app.stores.looks import About, Looks
+from app.stores.ticks import Tick, Ticks
+
+ABOUT = About(
+    users=[],
+    own=[],
+    sources=[],
+    recipients=[],
+    kept=Retention(items=timedelta(days=45), jobs=timedelta(days=14), messages=timedelta(days=90)),
+)
 
 
 @pytest.fixture
@@ -16,8 +26,18 @@ def ticks(database: Database) -> Ticks:
     return Ticks(database)
 
 
-async def test_a_tick_is_kept_with_what_it_came_to(ticks: Ticks, sql: asyncpg.Connection):
-    tick = await ticks.open(trigger="http")
+@pytest.fixture
+def looks(database: Database) -> Looks:
+    return Looks(database)
+
+
+async def begun(looks: Looks, trigger: str) -> Tick:
+    tick, _ = await looks.open(ABOUT, trigger=trigger)
+    return tick
+
+
+async def test_a_tick_is_kept_with_what_it_came_to(looks: Looks, ticks: Ticks, sql: asyncpg.Connection):
+    tick = await begun(looks, "http")
     await ticks.close(tick, status="partial", summary={"errors": ["source ก failed"]})
 
     row = await sql.fetchrow("SELECT * FROM wakebell.ticks WHERE id = $1", tick.id)
@@ -26,15 +46,15 @@ async def test_a_tick_is_kept_with_what_it_came_to(ticks: Ticks, sql: asyncpg.Co
     assert row["started_at"] == tick.started_at <= row["finished_at"]
 
 
-async def test_a_tick_that_was_killed_has_no_status(ticks: Ticks, sql: asyncpg.Connection):
-    tick = await ticks.open(trigger="cli")
+async def test_a_tick_that_was_killed_has_no_status(looks: Looks, sql: asyncpg.Connection):
+    tick = await begun(looks, "cli")
 
     assert await sql.fetchval("SELECT status FROM wakebell.ticks WHERE id = $1", tick.id) is None
     assert abs(datetime.now(UTC) - tick.started_at) < timedelta(minutes=1)
 
 
-async def test_two_at_once_are_two(ticks: Ticks):
-    opened = await asyncio.gather(*(ticks.open(trigger="http") for _ in range(4)))
+async def test_two_at_once_are_two(looks: Looks):
+    opened = await asyncio.gather(*(begun(looks, "http") for _ in range(4)))
 
     assert len({tick.id for tick in opened}) == 4
 

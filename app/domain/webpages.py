@@ -1,0 +1,99 @@
+"""What a web page says of itself before it is parsed: its encoding, its base, whether it can be parsed at all."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urljoin
+
+from app.domain import feeds
+
+META_BYTES = 4096
+"""Browsers look for the encoding in the first 1,024 (HTML standard, "prescan"); some pages have it later."""
+
+META = re.compile(rb"""<meta\b[^>]{0,300}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
+TITLE = re.compile(r"<title\b[^>]{0,300}>([^<]{0,500})", re.IGNORECASE)
+
+MAX_DEPTH = 2_000
+"""Open elements, about. A parser looks through all of them for each new one, and a thread cannot be stopped: 8,000 take
+0.4 s, 400,000 a quarter of an hour. Browsers cut at 512."""
+
+MAX_ATTRIBUTES = 1_000
+LONG_TAG = 20_000
+
+SKIPPED = re.compile(r"<!--|<(script|style|textarea|title)\b", re.IGNORECASE)
+TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+WIDE_TAG = re.compile(rf"<[A-Za-z][^<>]{{{LONG_TAG},}}")
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+VOID = (
+    "area base br circle col embed frame hr image img input line link meta param path polygon polyline rect source stop"
+    " track use wbr"
+)
+CLOSED_BY_OTHERS = "body colgroup dd dt html li optgroup option p rp rt tbody td tfoot th thead tr"
+UNCOUNTED = frozenset([*VOID.split(), *CLOSED_BY_OTHERS.split()])
+"""Elements that nothing can be in, and those that need not be closed: lists of thousands of them are no nesting."""
+
+
+def content_type_of(body: bytes, content_type: str) -> str:
+    """The Content-Type, with the charset that the page itself declares where HTTP says none."""
+    found = META.search(body[:META_BYTES]) if "charset" not in content_type.lower() else None
+    if found is None or found[1].lower().startswith(b"utf-16"):  # it could not be read as ASCII, were it true
+        return content_type
+    return f"{content_type or 'text/html'}; charset={found[1].decode('ascii', 'replace')}"
+
+
+def base_of(href: str | None, url: str) -> str:
+    """What links are relative to: `<base href>`, which may be relative itself, else the page's address."""
+    try:
+        return urljoin(url, href.strip()) if href else url
+    except ValueError:
+        return url
+
+
+def title_of(document: str) -> str:
+    """The page's title, in lower case."""
+    found = TITLE.search(document[: feeds.PAGE_HEAD])
+    return " ".join(found[1].lower().split()) if found else ""
+
+
+def is_challenge(document: str) -> bool:
+    """Whether its title is that of a page that wants to see a person: words in its text may be those of a job."""
+    title = title_of(document)
+    return any(said in title for said in feeds.CHALLENGES)
+
+
+def instead_of(document: str, host: str, wanted: str) -> str:
+    """The reason to tell when a page came in place of what was `wanted`."""
+    told = feeds.web_page(document, host)
+    return told.removesuffix("a feed") + wanted
+
+
+def unparsable(document: str) -> str | None:
+    """Why the page should not be given to a parser; None when it can be."""
+    for tag in WIDE_TAG.finditer(document):
+        if len(QUOTED.sub("", tag[0]).split()) > MAX_ATTRIBUTES:
+            return f"has a tag with more than {MAX_ATTRIBUTES:,} attributes"
+    depth = 0
+    for begin, end in _markup(document):
+        for tag in TAG.finditer(document, begin, end):
+            if tag[2].lower() not in UNCOUNTED:
+                depth = max(depth - 1, 0) if tag[1] else depth + 1
+                if depth > MAX_DEPTH:
+                    return f"has more than {MAX_DEPTH:,} elements within each other"
+    return None
+
+
+def _markup(document: str) -> list[tuple[int, int]]:
+    """The stretches of a document that are neither comments nor scripts and the like."""
+    stretches, at = [], 0
+    lowered = document.lower()
+    if len(lowered) != len(document):  # a letter that becomes two
+        lowered = document
+    while found := SKIPPED.search(document, at):
+        stretches.append((at, found.start()))
+        closing = f"</{found[1].lower()}" if found[1] else "-->"
+        end = lowered.find(closing, found.end())
+        if end < 0:
+            return stretches
+        at = end + len(closing)
+    return [*stretches, (at, len(document))]

@@ -1,0 +1,115 @@
+"""What there is for a tick to do, asked in one statement: each store has its own `look`, and here they are one row."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+
+from app.domain.alerts import SOURCE_FAILURES
+from app.stores import sql
+from app.stores.housekeeping import kept_params
+from app.stores.text import array
+from app.stores.ticks import Tick
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from app.stores.database import Database
+    from app.stores.housekeeping import Kept
+
+MOST = 1000
+"""Jobs that are counted."""
+
+PARTS = ("jobs", "messages", "sources", "housekeeping", "alerts")
+
+LOOKS = " CROSS JOIN ".join(f"({sql.load(part)['look'].text}) AS {part}" for part in PARTS)
+
+LOOK = text(f"SELECT * FROM {LOOKS}")  # noqa: S608
+
+OPEN = text(
+    "WITH tick AS (INSERT INTO wakebell.ticks (trigger) VALUES (:trigger) RETURNING id, started_at) "  # noqa: S608
+    f"SELECT tick.id, tick.started_at, looked.* FROM tick CROSS JOIN (SELECT * FROM {LOOKS}) AS looked",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Whose work it is."""
+
+    users: Sequence[str]
+    """Users' job types that this process knows."""
+
+    own: Sequence[str]
+    """The service's own types."""
+
+    sources: Sequence[str]
+    recipients: Sequence[str]
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What there is to do, at one instant."""
+
+    rescuable: bool
+    """Something may be for `jobs.rescue`."""
+
+    strange: bool
+    """Something is for `jobs.park`."""
+
+    startable: int
+    """Jobs that a claim could take now, to 1,000."""
+
+    owed: bool
+    """Somebody is owed something, and no job is there to compose it."""
+
+    abandoned: bool
+    """A message has no job any more."""
+
+    prunable: bool
+
+    judgeable: bool
+    """Something has failed, or an alert is open; or jobs are parked."""
+
+    next_due_at: datetime | None
+    """When the next job or source is due. UTC."""
+
+
+class Looks:
+    """One statement before the work, one after it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self, about: About, *, trigger: str) -> tuple[Tick, Look]:
+        """Begin a tick, and look. `trigger` is who rang: `http`, `cli`."""
+        [row] = await self._database.fetch(OPEN, {**_params(about), "trigger": trigger})
+        return Tick(id=row.pop("id"), started_at=row.pop("started_at")), _look(row)
+
+    async def look(self, about: About) -> Look:
+        """Once more."""
+        [row] = await self._database.fetch(LOOK, _params(about))
+        return _look(row)
+
+
+def _params(about: About) -> dict[str, Any]:
+    return {
+        "types": json.dumps([*about.users, *about.own]),
+        "users": json.dumps(list(about.users)),
+        "most": MOST,
+        "recipients": json.dumps(list(about.recipients)),
+        "names": array(about.sources),
+        "sources": array(about.sources),
+        "source_failures": SOURCE_FAILURES,
+        **kept_params(about.kept),
+    }
+
+
+def _look(row: dict[str, Any]) -> Look:
+    due = [at for at in (row.pop("next_job_at"), row.pop("next_source_at")) if at is not None]
+    judgeable = [row.pop("work"), row.pop("parked")]
+    return Look(**row, judgeable=any(judgeable), next_due_at=min(due, default=None))
