@@ -10,7 +10,7 @@ from app import main, settings
 from app.domain import pace
 from app.domain.errors import ConfigError, ServiceError
 from app.stores.database import connect
-from app.stores.schema import schema_state
+from app.stores.schema import schema_state, unfit_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,10 +64,13 @@ async def _database_problems(environ: Mapping[str, str]) -> list[str]:
         database = connect(address.url or "")
         async with database.held():
             state = await schema_state(database)
+            unfit = await unfit_database(database)
     except ConfigError as error:
         return problems + error.problems
     except ServiceError as error:
         return [*problems, f"DATABASE_URL: {error}"]
+    if unfit is not None:
+        return [*problems, unfit]
     if state in {"missing", "behind"}:
         problems.append(f"the database's schema is {state}; run `wakebell migrate`")
     return problems

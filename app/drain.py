@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OWN_SLOTS = 8
-"""How many own jobs run at once, beside users'."""
+OWN_SLOTS = 24
+"""How many own jobs run at once, beside users': most of them wait for others' servers, each for another one."""
 
 AFTER_SHARE = 0.4
 """Of the budget: how long composing waits for the fetches of the same tick, so that their news is one message. What
@@ -89,6 +89,7 @@ class _Drain:
         self._may_be_due = {True: True, False: True}
         """Whether a claim may find something, of own (True) and of users' (False) jobs."""
 
+        self._own_started = 0
         self._orphans_sought_at = 0
         self._waited_long = False
         self._changed = asyncio.Event()
@@ -269,11 +270,12 @@ class _Drain:
     async def _promoted_orphans(self) -> bool:
         """Whether jobs may start now that stood in line behind nobody.
 
-        Two writers of one serial key that just missed each other leave such; only users' jobs have serial keys.
+        Two writers of one serial key that just missed each other leave such: of users' jobs, and of fetches.
         """
-        if self._orphans_sought_at == self._lanes.started or self._done_starting():
+        started = self._lanes.started + self._own_started
+        if self._orphans_sought_at == started or self._done_starting():
             return False
-        self._orphans_sought_at = self._lanes.started
+        self._orphans_sought_at = started
         rescued = await self._ctx.stores.jobs.rescue()
         self._may_be_due = {True: True, False: True}
         return rescued.promoted + rescued.pending > 0
@@ -296,6 +298,7 @@ class _Drain:
         attempted = attempt.run(self._ctx, job, self._runnables[job.type], limit, self._cut)
         task = asyncio.create_task(attempted, name=f"job {job.id}")
         self._own[task] = job
+        self._own_started += 1
         task.add_done_callback(self._on_own_end)
 
     def _on_own_end(self, task: asyncio.Task[Finished | None]) -> None:

@@ -98,6 +98,13 @@ async def empty_database_url() -> AsyncIterator[str]:
 
 
 @pytest.fixture
+async def ascii_database_url() -> AsyncIterator[str]:
+    """One whose encoding is none, as servers of old are set up."""
+    async with _database("template0", "ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'") as url:
+        yield url
+
+
+@pytest.fixture
 async def database_url() -> AsyncIterator[str]:
     """A database of the test's own with the schema of this release, empty."""
     async with _database(await _template()) as url:
@@ -105,10 +112,10 @@ async def database_url() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _database(template: str) -> AsyncIterator[str]:
+async def _database(template: str, options: str = "") -> AsyncIterator[str]:
     name = f"{_prefix()}_{os.getpid()}_{next(numbers)}"
     # As fast as copying files (20 ms), and without the checkpoint of those, which other workers would wait for.
-    await _admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY wal_log')
+    await _admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY wal_log {options}')
     try:
         yield _address(name)
     finally:

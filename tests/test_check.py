@@ -102,6 +102,13 @@ async def test_a_schema_that_is_not_there_yet_is_told(
     assert found.problems == [f"the database's schema {problem}; run `wakebell migrate`"]
 
 
+async def test_a_database_that_cannot_keep_every_name_is_told(environ: dict[str, str], ascii_database_url: str):
+    found = await check.run({**environ, "DATABASE_URL": ascii_database_url})
+
+    [problem] = found.problems
+    assert "encoding is SQL_ASCII" in problem
+
+
 async def test_a_check_writes_nothing(environ: dict[str, str], database_url: str):
     await check.run(environ)
 

@@ -10,14 +10,32 @@ DATE_LIMIT = 100
 """Characters; no way to write a date takes as many."""
 
 ZONES = {
-    **dict.fromkeys(("ut", "utc", "gmt", "z", "wet", ""), 0.0),
-    **dict.fromkeys(("bst", "cet", "met", "west"), 1.0),
-    **dict.fromkeys(("cest", "mest", "eet"), 2.0),
-    **dict.fromkeys(("eest", "msk"), 3.0),
-    **{"pkt": 5.0, "npt": 5.75, "mmt": 6.5, "ict": 7.0, "wib": 7.0, "hkt": 8.0, "sgt": 8.0, "pht": 8.0, "jst": 9.0},
-    **{"kst": 9.0, "aest": 10.0, "aedt": 11.0, "nzst": 12.0, "nzdt": 13.0},
-    **{"ast": -4.0, "adt": -3.0, "est": -5.0, "edt": -4.0, "cst": -6.0, "cdt": -5.0, "mst": -7.0, "mdt": -6.0},
-    **{"pst": -8.0, "pdt": -7.0, "akst": -9.0, "akdt": -8.0, "hst": -10.0},
+    name: hours
+    for hours, names in (
+        (-10.0, "hst"),
+        (-9.0, "akst"),
+        (-8.0, "pst akdt"),
+        (-7.0, "mst pdt"),
+        (-6.0, "cst mdt"),
+        (-5.0, "est cdt"),
+        (-4.0, "ast edt"),
+        (-3.0, "adt"),
+        (0.0, "ut utc gmt z wet"),
+        (1.0, "bst cet met west"),
+        (2.0, "cest mest eet"),
+        (3.0, "eest msk"),
+        (5.0, "pkt"),
+        (5.75, "npt"),
+        (6.5, "mmt"),
+        (7.0, "ict wib"),
+        (8.0, "hkt sgt pht"),
+        (9.0, "jst kst"),
+        (10.0, "aest"),
+        (11.0, "aedt"),
+        (12.0, "nzst"),
+        (13.0, "nzdt"),
+    )
+    for name in names.split()
 }
 """Hours from UTC. Names that several zones share mean what they do in e-mail (RFC 822), or nothing at all."""
 

@@ -144,14 +144,8 @@ class Draft:
             case Part.KEYWORDS:
                 for word in value[: MAX_CATEGORIES * WORD_LIMIT].split(",", MAX_CATEGORIES):
                     self._category(word)
-            case Part.AUTHOR:
-                self.author = value[:WORD_LIMIT]
-            case Part.NAME:
-                self.name = value[:WORD_LIMIT]
-            case Part.EMAIL:
-                self.email = value[:WORD_LIMIT]
             case _:
-                pass
+                self._person(part, value[:WORD_LIMIT])
 
     def end_author(self) -> None:
         """All that the author's own elements say has been read."""
@@ -190,6 +184,17 @@ class Draft:
         self._other(link)
         if rel == "alternate" and found.get("type", "text/html").strip().lower() in HTML:
             self.permalink = link
+
+    def _person(self, part: Part, value: str) -> None:
+        match part:
+            case Part.AUTHOR:
+                self.author = value
+            case Part.NAME:
+                self.name = value
+            case Part.EMAIL:
+                self.email = value
+            case _:
+                pass
 
     def _other(self, link: Link) -> None:
         if len(self.others) < MAX_LINKS:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-# ruff: noqa: SIM905 - lists of words read better as words
-
 NAMESPACES = {
     "http://purl.org/dc/elements/1.1/": "dc",
     "http://purl.org/dc/elements/1.0/": "dc",

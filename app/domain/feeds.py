@@ -23,7 +23,7 @@ MAX_ENTRIES = 10_000
 """So many make items of themselves in about a second, and a thread cannot be stopped."""
 
 MAX_VALUES = 200_000
-"""Objects and lists of one JSON document; each takes up to 200 bytes of memory, though it may be two of the document."""
+"""Objects and lists of one JSON document; each takes up to 200 bytes of memory, and may be two of the document."""
 
 MAX_TAGS = 100
 """Of one JSON item."""

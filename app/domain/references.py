@@ -1,4 +1,4 @@
-"""Character references of XML as sources write it: `&amp;`, `&#8217;`, `&eacute;`, and entities of the document's own."""
+"""References of XML as sources write it: `&amp;`, `&#8217;`, `&eacute;`, and entities of the document's own."""
 
 from __future__ import annotations
 
@@ -72,4 +72,4 @@ class References:
             self.budget -= len(own)
             return own
         self.faults.add(UNDECLARED)
-        return html5.get(name + ";", f"&amp;{name};").replace("&", "&amp;") if name + ";" in html5 else f"&amp;{name};"
+        return html5.get(f"{name};", found[0]).replace("&", "&amp;")

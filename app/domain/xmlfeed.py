@@ -7,13 +7,16 @@ something else (a picture, the feed that an entry was taken from) and nothing wi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from app.domain.constructs import Construct, Texts
 from app.domain.drafts import Base, Draft
 from app.domain.feednames import PAGES, PARTS, ROOTS, USUAL, Part, prefix_of
 from app.domain.feeds import MAX_ENTRIES
 from app.domain.markup import attributes_of
-from app.domain.references import References
+
+if TYPE_CHECKING:
+    from app.domain.references import References
 
 MAX_ELEMENTS = 500
 """Of one entry that are looked at."""
@@ -192,10 +195,7 @@ class XmlFeed:
         known = self._known.get((name, default))
         if known is None:
             prefix, colon, local = name.rpartition(":")
-            if colon:
-                prefix = self._prefixes.get(prefix, USUAL.get(prefix, prefix))
-            else:
-                prefix = default
+            prefix = self._prefixes.get(prefix, USUAL.get(prefix, prefix)) if colon else default
             full = f"{prefix}:{local}" if prefix else local
             known = full, PARTS.get(full, Part.AROUND)
             if len(self._known) < PREFIX_LIMIT:

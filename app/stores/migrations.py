@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.domain.errors import ServiceError
 from app.stores.database import connect, rows
-from app.stores.schema import HEAD, compared
+from app.stores.schema import HEAD, compared, unfit
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -40,7 +40,8 @@ CLIENT_SECONDS = 600.0
 
 PRESENT = text(
     "SELECT to_regnamespace('wakebell') IS NOT NULL AS schema, "
-    "to_regclass('wakebell.alembic_version') IS NOT NULL AS version",
+    "to_regclass('wakebell.alembic_version') IS NOT NULL AS version, "
+    "CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding",
 )
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")
 CREATE_SCHEMA = text("CREATE SCHEMA wakebell")
@@ -84,6 +85,8 @@ async def migrate(url: str, *, name: str = "DATABASE_URL") -> Migrated:
 async def _migrated(db: AsyncConnection) -> Migrated:
     await db.run_sync(_run, PREPARE)
     present = (await rows(db, PRESENT))[0]
+    if (told := unfit(present["encoding"])) is not None:
+        raise ServiceError(told)
     before = await _version(db) if present["version"] else None
     if before is not None and compared(before) in {"current", "ahead"}:
         return Migrated(before=before, after=before)

@@ -19,6 +19,8 @@ HEAD = "0006"
 
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")
 
+ENCODING = text("SELECT CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding")
+
 NOT_ALLOWED = "42501"
 """SQLSTATE of a missing privilege."""
 
@@ -48,6 +50,22 @@ async def schema_state(database: Database) -> SchemaState:
         raise
     version = str(found[0]["version_num"]) if found else ""
     return compared(version)
+
+
+def unfit(encoding: str) -> str | None:
+    """Why a database of that encoding cannot be used; None when it can."""
+    if encoding == "UTF8":
+        return None
+    return (
+        f"the database's encoding is {encoding}, in which most names and messages cannot be kept; make one with "
+        "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+    )
+
+
+async def unfit_database(database: Database) -> str | None:
+    """The same of a database."""
+    [found] = await database.fetch(ENCODING)
+    return unfit(found["encoding"])
 
 
 def compared(version: str) -> SchemaState:

@@ -39,7 +39,7 @@ def of_a(job_type: str) -> Concerned:
 # In the order of a batch: where, whose attribute, and for which of its calls.
 POINTS: dict[str, tuple[str, Any, str, Concerned]] = {
     "after the fetch": ("after", fetch_source, "_fetch", always),
-    "amid the round": ("after", sources, "store_in", always),
+    "amid the round": ("after", sources, "settle_in", always),
     "before the commit of the round": ("after", jobs, "finish_in", of_a("fetch_source")),
     "after the commit of the round": ("after", Items, "add_round", always),
     "before the commit of the message": ("after", jobs, "finish_in", of_a("compose_messages")),

@@ -52,6 +52,9 @@ class Stage:
         self.line = line
         self.nursery = nursery
         self.processes: list[Process] = []
+        self.host_gap = 0.0
+        """Seconds: all feeds are at one host."""
+
         self.telling = TELLING
         self.more = ""
         """Further lines of the configuration."""
@@ -96,6 +99,7 @@ class Stage:
         return self.folder / f"log-{len(self.processes)}"
 
     def configure(self) -> None:
+        service = f"[service]\nhost_gap_seconds = {self.host_gap}\n"
         sources = "".join(
             f'[sources.{name}]\nkind = "feed"\nurl = "{feed.url}"\nevery_minutes = 30\n'
             for name, feed in self.feeds.feeds.items()
@@ -103,7 +107,7 @@ class Stage:
         told = self.telling.format(line=self.line.url)
         # In one go: a process that starts meanwhile reads the one before, not half of this one.
         written = self.folder / "wakebell.toml.new"
-        written.write_text(f"{sources}{told}{self.more}", "utf-8")
+        written.write_text(f"{service}{sources}{told}{self.more}", "utf-8")
         written.replace(self.folder / "wakebell.toml")
 
     def handler(self, name: str, text: str) -> None:

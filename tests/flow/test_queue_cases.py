@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+from datetime import datetime, timedelta
 
 import pytest
 
+from tests.flow.processes import ROOT
 from tests.flow.stage import Stage
 
 DEADLY = """
@@ -110,12 +113,16 @@ async def test_a_process_whose_clock_is_wrong_does_what_the_others_would_do(stag
     await (await stage.serve()).tick()  # primes the source: due again in 30 minutes
     now = await stage.enqueue("harmless")
     later = await stage.enqueue("harmless", run_after=await stage.sql.fetchval("SELECT now() + interval '20 minutes'"))
-    wrong = {"PYTHONPATH": str(stage.folder / "clock"), "CLOCK_IS_OFF_BY": str(minutes * 60)}
+    path = os.pathsep.join([str(stage.folder / "clock"), str(ROOT)])
+    wrong = {"PYTHONPATH": path, "CLOCK_IS_OFF_BY": str(minutes * 60)}
 
     process = stage.command("tick", "--json", **wrong)
 
     assert await process.ended() == 0, process.log
     [told] = [line for line in process.log.splitlines() if line.startswith('{"tick"')]
     summary = json.loads(told)
+    [logged] = [json.loads(line) for line in process.log.splitlines() if '"tick ended"' in line]
+    off = datetime.fromisoformat(logged["at"]) - datetime.fromisoformat(summary["started_at"])
+    assert abs(off - timedelta(minutes=minutes)) < timedelta(minutes=5), "the stage is set: its clock is wrong"
     assert (summary["sources"]["due"], summary["jobs"]["done"], summary["jobs"]["remaining"]) == (0, 1, 0)
     assert ((await stage.job(now))["status"], (await stage.job(later))["status"]) == ("done", "pending")

@@ -294,7 +294,7 @@ async def test_a_post_may_be_empty():
 @respx.mock
 async def test_pages_are_followed_as_far_as_was_asked():
     page = {"jobs": [{"name": "A"}], "next": f"{URL}?page=2"}
-    first = respx.get(URL).respond(json=page, headers={"ETag": '"1"'})
+    first = respx.get(URL, params__eq={}).respond(json=page, headers={"ETag": '"1"'})
     second = respx.get(f"{URL}?page=2").respond(json={"jobs": [{"name": "B"}], "next": "?page=3"})
 
     fetched = await round_of(next="next", max_pages=2, headers={"X-Key": "hush"})
@@ -342,7 +342,7 @@ async def test_a_cursor_may_stand_in_the_body():
 
 @respx.mock
 async def test_a_failure_on_a_later_page_fails_the_round():
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
     respx.get(f"{URL}?page=2").respond(429, headers={"Retry-After": "30"})
 
     with pytest.raises(TemporaryFailure, match=r"page 2: e\.test answered 429") as caught:
@@ -353,7 +353,7 @@ async def test_a_failure_on_a_later_page_fails_the_round():
 
 @respx.mock
 async def test_pages_in_a_circle_are_refused():
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
     respx.get(f"{URL}?page=2").respond(json={"jobs": [{"name": "B"}], "next": "/api/jobs"})
 
     with pytest.raises(TemporaryFailure, match="next leads from page 2 back to a page that was read already"):
@@ -363,7 +363,7 @@ async def test_pages_in_a_circle_are_refused():
 @respx.mock
 @pytest.mark.parametrize("next_page", ["?page=2", None, False, ""])
 async def test_a_page_that_leads_nowhere_is_the_last(next_page: Any):
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "?page=2"})
     respx.get(f"{URL}?page=2").respond(json={"jobs": [{"name": "B"}], "next": next_page})
 
     fetched = await round_of(next="next", max_pages=9)
@@ -374,7 +374,7 @@ async def test_a_page_that_leads_nowhere_is_the_last(next_page: Any):
 
 @respx.mock
 async def test_another_host_is_not_told_of_what_may_be_secret():
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "https://other.test/2"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "https://other.test/2"})
     route = respx.get("https://other.test/2").respond(json={"jobs": [{"name": "B"}]})
 
     await round_of(next="next", max_pages=2, headers={"Authorization": "hush", "X-Key": "hush"})
@@ -392,7 +392,7 @@ async def test_another_host_is_not_told_of_the_body():
 
 @respx.mock
 async def test_a_login_in_the_address_is_used_on_every_page():
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "http://e.test/api/jobs?page=2"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "http://e.test/api/jobs?page=2"})
     route = respx.get(f"{URL}?page=2").respond(json={"jobs": [{"name": "B"}]})
 
     await round_of(url="https://me:hush@e.test/api/jobs", next="next", max_pages=2)
@@ -402,7 +402,7 @@ async def test_a_login_in_the_address_is_used_on_every_page():
 
 @respx.mock
 async def test_a_cursor_without_its_parameter_is_told():
-    respx.get(URL).respond(json={"jobs": [{"name": "A"}], "next": "abc"})
+    respx.get(URL, params__eq={}).respond(json={"jobs": [{"name": "A"}], "next": "abc"})
 
     with pytest.raises(PermanentFailure, match="next finds no address; say in next_param"):
         await round_of(next="next", max_pages=2)

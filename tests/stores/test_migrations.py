@@ -181,6 +181,11 @@ async def test_a_migration_that_never_ends_is_told_of(empty_database_url: str, m
         await connection.close()
 
 
+async def test_a_database_that_cannot_keep_every_name_is_refused(ascii_database_url: str):
+    with pytest.raises(ServiceError, match="encoding is SQL_ASCII.*ENCODING 'UTF8'"):
+        await migrate(ascii_database_url)
+
+
 async def test_an_unreachable_database_is_named():
     with pytest.raises(DatabaseUnavailable, match=re.escape("127.0.0.1/nowhere")):
         await migrate("postgresql://someone:secret@127.0.0.1:1/nowhere")

@@ -95,7 +95,7 @@ async def test_a_late_finish_frees_no_second_place_under_a_limit(jobs: Jobs, sql
     assert await claim_one(jobs, token=2) == late.id, "its handler may run still, and the lease is another's"
 
     assert not await jobs.finish(late, "done")
-    assert not await jobs.release(late)
+    assert await jobs.release([late]) == 0
 
     assert await claim_one(jobs, token=3) is None
     assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE status = 'running'") == 1
