@@ -69,7 +69,10 @@ def standing(state: StoredSource | None) -> tuple[str, str | None]:
     if state.failures:
         return "failing", state.last_error
     if state.host_waits_until is not None:
-        return "waiting", f"its host has asked to be left alone until {instant(state.host_waits_until)}: {state.host_reason}"
+        return (
+            "waiting",
+            f"its host has asked to be left alone until {instant(state.host_waits_until)}: {state.host_reason}",
+        )
     if state.refusals:
         return "waiting", state.last_error
     if state.fresh_until is not None and state.fresh_until > state.due_at:

@@ -1,9 +1,9 @@
 """Manners: what the answers of one visit mean for the next one.
 
-    429, 503          the host is left alone, with all of its sources
-    410               the source is over
-    301, 308          believed once they have been the same for days
-    max-age, Expires  a longer interval, never a shorter one
+429, 503          the host is left alone, with all of its sources
+410               the source is over
+301, 308          believed once they have been the same for days
+max-age, Expires  a longer interval, never a shorter one
 """
 
 from __future__ import annotations

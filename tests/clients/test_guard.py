@@ -163,6 +163,8 @@ async def test_no_form_of_an_address_leads_to_this_machine(host: str):
                 await download(http, f"http://{host}:{port}/", headers={})
 
     assert inside.asked == 0
-    assert isinstance(caught.value, PrivateAddress) or "could not be reached" in str(caught.value) or "address" in str(
-        caught.value
+    assert (
+        isinstance(caught.value, PrivateAddress)
+        or "could not be reached" in str(caught.value)
+        or "address" in str(caught.value)
     )

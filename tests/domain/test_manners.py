@@ -68,8 +68,12 @@ def test_a_date_is_taken_by_the_servers_own_clock():
 
 
 def test_a_source_that_is_read_more_often_than_every_minute_may_be_asked_to_wait_for_less():
-    assert manners.asked_wait(answered(429, retry_after="3"), now=NOW, every=timedelta(seconds=2)) == timedelta(seconds=3)
-    assert manners.asked_wait(answered(429, retry_after="1"), now=NOW, every=timedelta(seconds=2)) == timedelta(seconds=2)
+    assert manners.asked_wait(answered(429, retry_after="3"), now=NOW, every=timedelta(seconds=2)) == timedelta(
+        seconds=3
+    )
+    assert manners.asked_wait(answered(429, retry_after="1"), now=NOW, every=timedelta(seconds=2)) == timedelta(
+        seconds=2
+    )
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -96,8 +100,14 @@ def test_an_address_is_gone_when_itself_says_so(statuses: list[int], gone: bool)
     ("answers", "target"),
     [
         ([hop(301, "http://a/", "http://b/"), hop(200, "http://b/", None)], "http://b/"),
-        ([hop(308, "http://a/", "http://b/"), hop(301, "http://b/", "http://c/"), hop(200, "http://c/", None)], "http://c/"),
-        ([hop(301, "http://a/", "http://b/"), hop(302, "http://b/", "http://c/"), hop(200, "http://c/", None)], "http://b/"),
+        (
+            [hop(308, "http://a/", "http://b/"), hop(301, "http://b/", "http://c/"), hop(200, "http://c/", None)],
+            "http://c/",
+        ),
+        (
+            [hop(301, "http://a/", "http://b/"), hop(302, "http://b/", "http://c/"), hop(200, "http://c/", None)],
+            "http://b/",
+        ),
         ([hop(302, "http://a/", "http://b/"), hop(301, "http://b/", "http://c/"), hop(200, "http://c/", None)], None),
         ([hop(307, "http://a/", "http://b/"), hop(200, "http://b/", None)], None),
         ([hop(301, "http://a/", None), hop(200, "http://a/", None)], None),
@@ -157,7 +167,10 @@ def test_how_long_an_answer_stays_as_it_is(headers: dict[str, str], fresh: timed
         ("<ttl>0</ttl>", None),
         ("<ttl>soon</ttl>", None),
         ("<sy:updatePeriod>daily</sy:updatePeriod>", DAY),
-        ("<sy:updatePeriod>\n\tdaily\t</sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>", timedelta(hours=6)),
+        (
+            "<sy:updatePeriod>\n\tdaily\t</sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>",
+            timedelta(hours=6),
+        ),
         ("<sy:updatePeriod>hourly</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency>", timedelta(hours=1)),
         ("<sy:updatePeriod>weekly</sy:updatePeriod>", DAY),
         ("<sy:updatePeriod>sometimes</sy:updatePeriod>", None),

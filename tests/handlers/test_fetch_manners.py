@@ -99,7 +99,9 @@ class World:
         return job
 
     async def source(self, name: str = "board") -> Mapping[str, Any]:
-        query = "SELECT *, retry_at - now() AS retry, fresh_until - now() AS fresh FROM wakebell.sources WHERE name = $1"
+        query = (
+            "SELECT *, retry_at - now() AS retry, fresh_until - now() AS fresh FROM wakebell.sources WHERE name = $1"
+        )
         found: Mapping[str, Any] = await self.sql.fetchrow(query, name)
         return found
 
@@ -115,7 +117,9 @@ class World:
             "hosts": ("wait_until", "next_at"),
         }.items():
             for column in columns:
-                await self.sql.execute(f"UPDATE wakebell.{table} SET {column} = {column} - $1::interval", timedelta(**time))
+                await self.sql.execute(
+                    f"UPDATE wakebell.{table} SET {column} = {column} - $1::interval", timedelta(**time)
+                )
 
     async def notes(self) -> list[str]:
         found = await self.sql.fetch("SELECT text FROM wakebell.messages WHERE kind = 'note' ORDER BY id")
@@ -408,7 +412,8 @@ async def test_a_move_to_https_is_believed_at_once(world: World, web: Web):
 
 async def test_a_place_that_fails_is_left_for_the_configured_one(world: World, web: Web):
     await world.sql.execute(
-        "UPDATE wakebell.sources SET moved_to = $1, moved_host = 'new.example', moved_since = now(), moved_at = now()", NEW
+        "UPDATE wakebell.sources SET moved_to = $1, moved_host = 'new.example', moved_since = now(), moved_at = now()",
+        NEW,
     )
     web.says("new.example/feed", 410)
 

@@ -71,4 +71,7 @@ async def test_hosts_that_are_read_no_more_are_forgotten(database: Database, hos
     await sql.execute("UPDATE wakebell.hosts SET wait_until = now() + interval '1 hour' WHERE host = 'waiting'")
 
     assert [await hosts.prune(most=1), await hosts.prune(most=9), await hosts.prune(most=9)] == [1, 1, 0]
-    assert [found["host"] for found in await sql.fetch("SELECT host FROM wakebell.hosts ORDER BY 1")] == ["new", "waiting"]
+    assert [found["host"] for found in await sql.fetch("SELECT host FROM wakebell.hosts ORDER BY 1")] == [
+        "new",
+        "waiting",
+    ]

@@ -215,7 +215,10 @@ def judged(plan: dict[str, Any], most_pages: int) -> Iterator[str]:
     if pages > most_pages:
         yield f"{pages} pages"
     for node in nodes(plan):
-        if node["Node Type"] == "Seq Scan" and node["Relation Name"] not in {"sources", "hosts"}:  # those are a page or two
+        if node["Node Type"] == "Seq Scan" and node["Relation Name"] not in {
+            "sources",
+            "hosts",
+        }:  # those are a page or two
             yield f"all of {node['Relation Name']}"
         if node["Node Type"].endswith("Sort") and (rows := sum(map(rows_of, node["Plans"]))) > 5_000:
             yield f"a sort of {rows} rows"

@@ -313,7 +313,10 @@ async def test_fetches_of_one_host_run_one_after_another_and_of_others_beside_th
 
     first = await jobs.claim(own=True, limit=9, leases=LEASES, token=1)
     again = await jobs.claim(own=True, limit=9, leases=LEASES, token=2)
-    assert [(job.payload["source"], job.payload["host"]) for job in first] == [("a", "same.example"), ("d", "d.example")]
+    assert [(job.payload["source"], job.payload["host"]) for job in first] == [
+        ("a", "same.example"),
+        ("d", "d.example"),
+    ]
     assert again == []
 
     await sources.keep_unchanged(first[0], "a", "feed:1", visited(host="same.example"))
@@ -354,9 +357,7 @@ async def test_a_believed_move_takes_the_turn_of_the_new_host(sources: Sources, 
     assert await sql.fetchval("SELECT serial_key FROM wakebell.jobs WHERE status = 'pending'") == "wakebell.host:new"
 
 
-async def test_four_ticks_at_once_plan_one_line_for_each_host(
-    sources: Sources, jobs: Jobs, sql: asyncpg.Connection
-):
+async def test_four_ticks_at_once_plan_one_line_for_each_host(sources: Sources, jobs: Jobs, sql: asyncpg.Connection):
     all_of_them = [wanted(f"source{number}", host=f"host{number % 4}") for number in range(40)]
 
     await asyncio.gather(*(sources.plan(all_of_them[::step]) for step in (1, -1, 1, -1)))
