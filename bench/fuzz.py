@@ -12,6 +12,7 @@ import json
 import logging
 import random
 import resource
+import select
 import subprocess
 import sys
 import time
@@ -114,12 +115,12 @@ def _ask(child: subprocess.Popen[str], kind: str, seed: int, size: int) -> dict[
     asked, answers = _pipes(child)
     asked.write(json.dumps([kind, seed, size]) + "\n")
     asked.flush()
-    # A line comes whole: the child writes nothing else.
-    line = asyncio.run(_line(answers))
-    if line is None:
+    ready, _, _ = select.select([answers], [], [], HANGS_SECONDS)
+    if not ready:
         child.kill()
         child.wait()
         return {"seconds": float(HANGS_SECONDS), "mib": 0.0, "error": f"not done after {HANGS_SECONDS} s"}
+    line = answers.readline()
     if not line:
         return {"seconds": 0.0, "mib": 0.0, "error": f"the process died ({child.wait()})"}
     told: dict[str, Any] = json.loads(line)
@@ -130,21 +131,6 @@ def _pipes(child: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
     if child.stdin is None or child.stdout is None:
         raise TypeError("a child has pipes")
     return child.stdin, child.stdout
-
-
-async def _line(answers: IO[str]) -> str | None:
-    """The next one; empty at the end, None when it does not come."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(answers.fileno(), ready.set)
-    try:
-        async with asyncio.timeout(HANGS_SECONDS):
-            await ready.wait()
-    except TimeoutError:
-        return None
-    finally:
-        loop.remove_reader(answers.fileno())
-    return answers.readline()
 
 
 def _child() -> None:

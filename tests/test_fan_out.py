@@ -6,21 +6,18 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import TextClause
 
 from app import fan_out, tick
 from app.context import Context, Service
 from app.domain.errors import DatabaseUnavailable
 from app.domain.jobs import Done
 from app.fan_out import FanOut
-from app.stores.database import Database
-from tests.fakes.batches import CRON_SECRET, Handle, a_batch, a_service, runnable
+from tests.fakes.batches import CRON_SECRET, Handle, a_batch, a_service, runnable, watched
 from tests.fakes.replica import Replica
 from tests.flow.service import free_port
 
@@ -52,21 +49,6 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 async def replica() -> AsyncIterator[Replica]:
     async with Replica() as replica:
         yield replica
-
-
-@asynccontextmanager
-async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
-    """The statements that are made meanwhile."""
-    made: list[str] = []
-    fetch = Database.fetch
-
-    async def watching(self: Database, statement: TextClause, *given: Any) -> list[dict[str, Any]]:
-        made.append(str(statement))
-        return await fetch(self, statement, *given)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Database, "fetch", watching)
-        yield made
 
 
 @pytest.mark.parametrize(
@@ -101,7 +83,7 @@ async def test_without_the_setting_no_statement_is_made_for_it(
     for most in (0, 1):
         service = a_ringing(database_url, tmp_path, "http://127.0.0.1:9", most=most)
         await put_in(service, 1)
-        async with watched(monkeypatch) as made:
+        with watched(monkeypatch) as made:
             await ticked(service, max_jobs=5)
         counted[most] = sum("wakebell.count_startable" in statement for statement in made)
 

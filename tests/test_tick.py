@@ -15,10 +15,10 @@ import pytest
 from app import tick
 from app.context import Context, Service
 from app.domain.errors import DatabaseUnavailable, SchemaOutdated, TemporaryFailure
-from app.domain.jobs import Done
+from app.domain.jobs import Done, NewJob
 from app.handlers import Runnable
 from app.stores.looks import Look
-from tests.fakes.batches import Handle, a_service, runnable
+from tests.fakes.batches import Handle, a_service, runnable, watched
 
 BUDGET = timedelta(seconds=25)
 
@@ -84,6 +84,26 @@ async def test_an_idle_tick_says_so_and_leaves_nothing_but_its_row(service: Serv
     assert list(summary)[:4] == ["tick", "status", "started_at", "duration_ms"]
     assert isinstance(summary["duration_ms"], int)
     assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs") == 0
+
+
+async def test_an_idle_tick_asks_two_questions(service: Service, monkeypatch: pytest.MonkeyPatch):
+    await service.stores.require_schema()
+
+    with watched(monkeypatch) as made:
+        await ring(service)
+
+    assert [statement.split(maxsplit=1)[0] for statement in made] == ["WITH", "UPDATE"]
+
+
+async def test_a_hundred_jobs_take_few_statements(service: Service, monkeypatch: pytest.MonkeyPatch):
+    await service.stores.require_schema()
+    await service.stores.jobs.enqueue_many([NewJob(type="greet")] * 100)
+
+    with watched(monkeypatch) as made:
+        summary = await ring(with_handlers(service, runnable("greet", done)))
+
+    assert summary["jobs"]["done"] == 100
+    assert len(made) <= 10, "two looks, a claim of own jobs, a few turns, one rescue, and the end"
 
 
 async def test_the_answer_is_what_is_kept(service: Service, sql: asyncpg.Connection):

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
 from pydantic import BaseModel
+from sqlalchemy import TextClause
 
 from app import handlers, main, settings
 from app.context import Context, Deadline, Service
 from app.domain.jobs import Job
 from app.handlers import OWN_LEAST, Runnable
+from app.stores.database import Database
 from app.stores.looks import About, Look
 
 CRON_SECRET = "a-cron-secret-of-thirty-characters"
@@ -113,3 +116,18 @@ async def a_batch(
 async def claim(ctx: Context, name: str, *, own: bool = False) -> Job:
     [job] = await ctx.stores.jobs.claim(own=own, limit=1, leases={name: LEASE}, token=ctx.random.getrandbits(62))
     return job
+
+
+@contextmanager
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The statements that are made meanwhile, each by itself; those of transactions are not among them."""
+    made: list[str] = []
+    fetch = Database.fetch
+
+    async def watching(self: Database, statement: TextClause, *given: Any) -> list[dict[str, Any]]:
+        made.append(str(statement))
+        return await fetch(self, statement, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Database, "fetch", watching)
+        yield made

@@ -1,0 +1,1 @@
+"""Readers of feeds beside ours, on directories of feeds that somebody names."""
