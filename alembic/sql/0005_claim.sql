@@ -51,25 +51,28 @@ BEGIN
     RETURN QUERY
     WITH RECURSIVE names AS (       -- one index probe for each queue that has something pending; one for one queue
         (
-            SELECT j.queue
+            SELECT j.queue, j.rank, j.id
             FROM wakebell.jobs AS j
             WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held
               AND j.queue >= coalesce(only_queue, CASE WHEN own THEN 'wakebell.' ELSE '' END)
-            ORDER BY j.queue
+            ORDER BY j.queue, j.rank, j.id
             LIMIT 1
         )
         UNION ALL
-        SELECT (
-            SELECT j.queue
+        SELECT first.queue, first.rank, first.id
+        FROM names AS n
+        CROSS JOIN LATERAL (
+            SELECT j.queue, j.rank, j.id
             FROM wakebell.jobs AS j
             WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held AND j.queue > n.queue
-            ORDER BY j.queue
+            ORDER BY j.queue, j.rank, j.id
             LIMIT 1
-        )
-        FROM names AS n
-        WHERE n.queue IS NOT NULL AND only_queue IS NULL AND (NOT own OR starts_with(n.queue, 'wakebell.'))
+        ) AS first
+        WHERE only_queue IS NULL AND (NOT own OR starts_with(n.queue, 'wakebell.'))
     ), busy AS (
-        SELECT n.queue, (
+        -- Its first one goes with each queue. While somebody holds an old snapshot, all that have left the queue stand
+        -- in the index before it: those are walked over once, and not by every step below.
+        SELECT n.queue, n.rank AS first_rank, n.id AS first_id, (
             SELECT count(*)::integer
             FROM wakebell.jobs AS j
             WHERE j.status = 'running' AND j.queue = n.queue AND j.lease_until > now()
@@ -78,7 +81,7 @@ BEGIN
         WHERE starts_with(n.queue, 'wakebell.') = own
           AND (only_queue IS NULL OR n.queue = only_queue)  -- the probe finds the next one when that has nothing
     ), room AS MATERIALIZED (
-        SELECT b.queue, b.running, CASE
+        SELECT b.queue, b.first_rank, b.first_id, b.running, CASE
             WHEN q.name IS NULL THEN max_count
             WHEN q.paused_until > now() THEN 0
             WHEN q.max_running IS NULL AND q.max_starts IS NULL THEN max_count
@@ -92,9 +95,9 @@ BEGIN
         FROM busy AS b
         LEFT JOIN wakebell.queues AS q ON q.name = b.queue
     ), share AS MATERIALIZED (      -- how many each queue gives
-        SELECT picked.queue, count(*)::integer AS size
+        SELECT picked.queue, picked.first_rank, picked.first_id, count(*)::integer AS size
         FROM (
-            SELECT r.queue
+            SELECT r.queue, r.first_rank, r.first_id
             FROM room AS r
             CROSS JOIN LATERAL (
                 SELECT row_number() OVER () AS turn
@@ -102,7 +105,8 @@ BEGIN
                     SELECT
                     FROM wakebell.jobs AS j
                     WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held
-                      AND j.queue = r.queue AND j.rank <= now() AND j.run_after <= now()
+                      AND j.queue = r.queue AND (j.rank, j.id) >= (r.first_rank, r.first_id)
+                      AND j.rank <= now() AND j.run_after <= now()
                       AND j.type = ANY (types)
                     ORDER BY j.rank, j.id
                     LIMIT r.free
@@ -111,7 +115,7 @@ BEGIN
             ORDER BY r.running + due.turn, random()
             LIMIT max_count
         ) AS picked
-        GROUP BY picked.queue
+        GROUP BY picked.queue, picked.first_rank, picked.first_id
     ), picked AS MATERIALIZED (
         SELECT due.id, due.rank
         FROM share AS s
@@ -119,7 +123,8 @@ BEGIN
             SELECT j.id, j.rank
             FROM wakebell.jobs AS j
             WHERE j.status = 'pending' AND NOT j.waiting AND NOT j.held
-              AND j.queue = s.queue AND j.rank <= now() AND j.run_after <= now()
+              AND j.queue = s.queue AND (j.rank, j.id) >= (s.first_rank, s.first_id)
+              AND j.rank <= now() AND j.run_after <= now()
               AND j.type = ANY (types)
             ORDER BY j.rank, j.id
             LIMIT s.size

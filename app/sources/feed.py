@@ -10,6 +10,7 @@ some documents of 100 kB (an author of letters alone, many categories), and a th
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -95,6 +96,18 @@ async def fetch(options: Options, ctx: Reading) -> Fetched | Unchanged:
     return fetched
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What a document says."""
+
+    entries: list[feeds.Entry]
+
+    whole: bool = True
+    """False when its end is missing."""
+
+    warnings: list[str]
+
+
 def read(got: Downloaded, *, partly: bool = False) -> Fetched:
     """The items of a downloaded document; takes as long as the document is large.
 
@@ -105,25 +118,28 @@ def read(got: Downloaded, *, partly: bool = False) -> Fetched:
     Raises:
         TemporaryFailure: it is no feed, not a whole one, or has too much of something.
     """
+    parsed = parse(got, partly=partly)
+    items, warnings = feeds.items_of(parsed.entries)
+    return Fetched(
+        items=items,
+        etag=got.etag if parsed.whole else None,
+        last_modified=got.last_modified if parsed.whole else None,
+        warnings=(*parsed.warnings, *warnings),
+    )
+
+
+def parse(got: Downloaded, *, partly: bool = False) -> Parsed:
+    """The entries as the document has them. Raises as `read` does."""
     decoded = charsets.decode(got.body, got.content_type)
     document = decoded.text.lstrip("\ufeff \t\r\n\0")
     if not document:
         raise TemporaryFailure(f"{got.host} answered with nothing at all, not with a feed")
     told = [decoded.warning] if decoded.warning else []
-    whole = True
     if document[0] in "{[":
-        entries = feeds.json_feed(document, host=got.host, base=got.url)
-    else:
-        entries, whole, odd = _xml_feed(document, got, partly=partly)
-        told += odd
-    items, warnings = feeds.items_of(entries)
-    return Fetched(
-        items=items,
-        etag=got.etag if whole else None,
-        last_modified=got.last_modified if whole else None,
-        ttl=manners.feed_ttl(document),
-        warnings=(*told, *warnings),
-    )
+        return Parsed(entries=feeds.json_feed(document, host=got.host, base=got.url), warnings=told)
+    found = _xml_feed(document, got, partly=partly)
+    entries = [draft.entry() for draft in found.drafts]
+    return Parsed(entries=entries, whole=found.whole, warnings=[*told, *_odd(found)])
 
 
 def _headers(options: Options, ctx: Reading) -> dict[str, str]:
@@ -137,8 +153,8 @@ def _headers(options: Options, ctx: Reading) -> dict[str, str]:
     return sent
 
 
-def _xml_feed(document: str, got: Downloaded, *, partly: bool) -> tuple[list[feeds.Entry], bool, list[str]]:
-    """The entries, whether they are all, and what was odd."""
+def _xml_feed(document: str, got: Downloaded, *, partly: bool) -> XmlFeed:
+    """What was found in a document that is a feed, and a whole one, where it need be."""
     if not FIRST_ELEMENT.search(document):
         raise TemporaryFailure(f"{got.host} answered with plain text, not with a feed")
     found, scan = _scanned(document, got.url)
@@ -156,8 +172,7 @@ def _xml_feed(document: str, got: Downloaded, *, partly: bool) -> tuple[list[fee
         raise TemporaryFailure(f"the feed of {got.host} ends in the middle")
     if not found.is_feed:
         raise TemporaryFailure(f"{got.host} answered with XML that is no RSS, Atom or RDF feed")
-    entries = [draft.entry() for draft in found.drafts]
-    return entries, found.whole, list(_odd(found))
+    return found
 
 
 def _scanned(document: str, url: str) -> tuple[XmlFeed, Scan]:

@@ -21,10 +21,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     name, rounds = sys.argv[1], int(sys.argv[2])
     bodies = [Path(line.rstrip("\n")).read_bytes() for line in sys.stdin]
-    before = peak_kib()
     started = time.process_time()
     reader = importlib.import_module(f"bench.feeds.adapters.{name}")
     imported = time.process_time() - started
+    before = peak_kib()
     read = [_read(reader, body) for body in bodies]
     peak = peak_kib()
     answer = {"read": read, "seconds": min(_round(reader, bodies) for _ in range(rounds))}

@@ -146,7 +146,9 @@ def test_a_phrase_does_not_reach_from_the_title_into_the_text():
     ],
 )
 def test_the_verdict_says_why(conditions: dict[str, Any], matched: bool, why: str):  # noqa: FBT001
-    verdict = judge(item(fields={"budget": 300, "note": "soon", "pay": "$500-800"}), "board", subscription(**conditions))
+    verdict = judge(
+        item(fields={"budget": 300, "note": "soon", "pay": "$500-800"}), "board", subscription(**conditions)
+    )
 
     assert (verdict.matched, verdict.why) == (matched, why)
 

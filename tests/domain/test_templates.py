@@ -59,7 +59,11 @@ def test_values_are_filled_in(written: str, values: list[str], text: str):
         ("https://x.example/jobs/{id}", ["7"], "https://x.example/jobs/7"),
         ("https://x.example/jobs/{id}", [""], ""),
         ("https://x.example/jobs/{id}", ["a b/c?d#e"], "https://x.example/jobs/a%20b/c%3Fd%23e"),
-        ("https://x.example/?q={q}&p=1", ["C# & ไทย"], "https://x.example/?q=C%23%20%26%20%E0%B9%84%E0%B8%97%E0%B8%A2&p=1"),
+        (
+            "https://x.example/?q={q}&p=1",
+            ["C# & ไทย"],
+            "https://x.example/?q=C%23%20%26%20%E0%B9%84%E0%B8%97%E0%B8%A2&p=1",
+        ),
         ("https://x.example{path}", ["/jobs/7?x=1"], "https://x.example/jobs/7?x=1"),
         ("{url}?ref=me", ["https://x.example/a/b"], "https://x.example/a/b?ref=me"),
     ],

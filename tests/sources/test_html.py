@@ -49,8 +49,9 @@ async def round_of(**more: Any) -> Fetched | Unchanged:
 def test_each_part_of_an_item_is_found():
     [item] = read(
         page(
-            '<h3> Bot\n &amp; C</h3><a class=go data-id=7 HREF="../jobs/7">more</a><time datetime="2026-11-30">new</time>'
-            "<div class=text><p>A <b>chat</b>bot</p><p>now<script>hush()</script></p></div><span class=price>฿5,000</span>"
+            '<h3> Bot\n &amp; C</h3><a class=go data-id=7 HREF="../jobs/7">more</a>'
+            '<time datetime="2026-11-30">new</time><span class=price>฿5,000</span>'
+            "<div class=text><p>A <b>chat</b>bot</p><p>now<script>hush()</script></p></div>"
         ),
         key="a@data-id",
         link="a.go@href",
@@ -84,7 +85,9 @@ def test_each_part_of_an_item_is_found():
     ],
 )
 def test_an_expression_finds_text_or_an_attribute(expression: str, title: str):
-    body = page("").replace('class="job">', 'class="job" data-id="7"><h3>One <b>Two</b></h3><a href="mailto:me@e.test">3</a>')
+    body = page("").replace(
+        'class="job">', 'class="job" data-id="7"><h3>One <b>Two</b></h3><a href="mailto:me@e.test">3</a>'
+    )
 
     assert read(body, title=expression)[0].title == title
 
@@ -136,7 +139,9 @@ def test_a_text_is_what_a_reader_sees(markup: str, text: str):
 
 
 @pytest.mark.parametrize("label", ["windows-874", "TIS-620", "iso-8859-11"])
-@pytest.mark.parametrize("form", ['<meta charset="{}">', '<meta http-equiv=content-type content="text/html; charset={}">'])
+@pytest.mark.parametrize(
+    "form", ['<meta charset="{}">', '<meta http-equiv=content-type content="text/html; charset={}">']
+)
 def test_thai_in_its_own_encoding_is_read(label: str, form: str):
     body = page("<h3>งานเขียนบอท</h3>", head=form.format(label)).encode("cp874")
 
@@ -178,7 +183,10 @@ def test_a_page_may_say_that_there_is_nothing():
 
 
 def test_words_of_a_challenge_in_a_job_do_no_harm():
-    assert len(read(page("<h3>Security check engineer</h3>", after="<script src=/cdn-cgi/challenge-platform/x></script>"))) == 1
+    assert (
+        len(read(page("<h3>Security check engineer</h3>", after="<script src=/cdn-cgi/challenge-platform/x></script>")))
+        == 1
+    )
 
 
 def test_a_script_full_of_signs_is_no_nesting():
@@ -217,7 +225,9 @@ def test_options_that_cannot_work_are_told(written: dict[str, Any], place: str, 
 @pytest.mark.parametrize("written", ["a.next", "a.next@href", "link[rel=next]@href", "?p={#}"])
 async def test_pages_are_followed_as_far_as_was_asked(written: str):
     more = '<a class="next" href="?p=2">Next</a>'
-    respx.get(URL, params__eq={"hush": "1"}).respond(html=page("<h3>A</h3>", head="<link rel=next href='?p=2'>", after=more))
+    respx.get(URL, params__eq={"hush": "1"}).respond(
+        html=page("<h3>A</h3>", head="<link rel=next href='?p=2'>", after=more)
+    )
     second = respx.get("https://e.test/board/latest?p=2").respond(html=page("<h3>B</h3>", after=more))
 
     fetched = await round_of(next=written, max_pages=2)
@@ -267,8 +277,30 @@ def test_selectolax_is_not_imported_before_it_is_needed():
 FRAGMENTS = st.lists(
     st.sampled_from(
         [
-            *("<li class=job>", "</li>", "<h3>", "</h3>", "<a href='", "'>", "<base href='x", "&", "&#0;", "<!--", "-->"),
-            *("\0", "<svg>", "<template>", "<table>", "ไทย", "<script>", "</script>", "<plaintext>", "<li class=job><h3>x"),
+            *(
+                "<li class=job>",
+                "</li>",
+                "<h3>",
+                "</h3>",
+                "<a href='",
+                "'>",
+                "<base href='x",
+                "&",
+                "&#0;",
+                "<!--",
+                "-->",
+            ),
+            *(
+                "\0",
+                "<svg>",
+                "<template>",
+                "<table>",
+                "ไทย",
+                "<script>",
+                "</script>",
+                "<plaintext>",
+                "<li class=job><h3>x",
+            ),
         ]
     ),
     max_size=25,

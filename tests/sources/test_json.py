@@ -204,8 +204,10 @@ def test_a_function_that_gets_what_it_cannot_take_finds_nothing():
 
 
 def test_values_that_no_database_takes_are_left_out():
-    [item] = read(b'{"jobs": [{"name": "A", "x": NaN, "y": Infinity, "z": 123456789012345678901}]}',
-                  fields={"x": "x", "y": "y", "z": "z"})
+    [item] = read(
+        b'{"jobs": [{"name": "A", "x": NaN, "y": Infinity, "z": 123456789012345678901}]}',
+        fields={"x": "x", "y": "y", "z": "z"},
+    )
 
     assert item.fields == {"z": "123456789012345678901"}
 

@@ -11,4 +11,4 @@ Entry = tuple[str | None, str | None, str | None]
 def read(body: bytes) -> list[Entry]:
     """Raises Failure when it is no feed."""
     got = Downloaded(body=body, content_type="", url="")
-    return [(item.title, item.link, item.key) for item in feed.read(got, partly=True).items]
+    return [(entry.title, entry.link, entry.id) for entry in feed.parse(got, partly=True).entries]
