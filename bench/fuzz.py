@@ -38,7 +38,14 @@ LOOP_SECONDS = 0.055
 URL = "https://e.test/source"
 KINDS: dict[str, dict[str, Any]] = {
     "feed": {"url": URL},
-    "json": {"url": URL, "items": "data || items || @", "title": "title", "key": "id", "link": "url", "text": "content_html"},
+    "json": {
+        "url": URL,
+        "items": "data || items || @",
+        "title": "title",
+        "key": "id",
+        "link": "url",
+        "text": "content_html",
+    },
     "html": {"url": URL, "items": "li, item, p", "title": "h3", "link": "a@href"},
 }
 

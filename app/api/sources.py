@@ -64,20 +64,16 @@ def standing(state: StoredSource | None) -> tuple[str, str | None]:
     """
     if state is None:
         return "new", None
-    if state.gone_at is not None:
-        return "gone", state.last_error
-    if state.failures:
-        return "failing", state.last_error
+    if state.gone_at is not None or state.failures:
+        return ("gone" if state.gone_at is not None else "failing"), state.last_error
     if state.host_waits_until is not None:
-        return (
-            "waiting",
-            f"its host has asked to be left alone until {instant(state.host_waits_until)}: {state.host_reason}",
-        )
+        until = instant(state.host_waits_until)
+        return "waiting", f"its host has asked to be left alone until {until}: {state.host_reason}"
     if state.refusals:
         return "waiting", state.last_error
-    if state.fresh_until is not None and state.fresh_until > state.due_at:
-        return "ok", f"its server asks not to be read again before {instant(state.fresh_until)}"
-    return "ok" if state.primed_at is not None else "new", None
+    fresh = state.fresh_until is not None and state.fresh_until > state.due_at
+    asked = f"its server asks not to be read again before {_instant(state.fresh_until)}" if fresh else None
+    return ("ok" if state.primed_at is not None else "new"), asked
 
 
 def _warnings(state: StoredSource) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, HttpUrl, SecretStr
 from app.clients.http import failure_of, post
 from app.domain import digests, textcut
 from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
-from app.domain.messages import Body, Digest, Message, Receipt
+from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
     import httpx
@@ -116,6 +116,7 @@ def _push(to: str, texts: list[str]) -> Body:
     return Body(
         body=json.dumps({"to": to, "messages": objects}, ensure_ascii=False, separators=(",", ":")),
         text="\n\n".join(texts),
+        parts=tuple(Part(text=text, length=textcut.utf16_units(text), limit=TEXT_LIMIT) for text in texts),
     )
 
 

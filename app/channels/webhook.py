@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, HttpUrl, Secret, Sec
 from app.clients.http import failure_of, post
 from app.domain import digests
 from app.domain.errors import Failure, PermanentFailure
-from app.domain.messages import Body, Digest, DigestItem, Message, Receipt
+from app.domain.messages import Body, Digest, DigestItem, Message, Part, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,9 +87,9 @@ def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - a
     """Events of as many items as 20 kB hold. They carry no time of their own: `webhook-timestamp` does, at each try."""
     if digest.note is not None:
         text = digests.as_text(digest)
-        return [Body(body=_json({"type": NOTE_EVENT, "data": {"text": text[:NOTE_LENGTH]}}), text=text)] if text else []
+        return [_body(_json({"type": NOTE_EVENT, "data": {"text": text[:NOTE_LENGTH]}}), text)] if text else []
     return [
-        Body(body=_event([_facts(item) for item in items]), text=digests.as_text(replace(digest, items=items)))
+        _body(_event([_facts(item) for item in items]), digests.as_text(replace(digest, items=items)))
         for items in _batches(digest.items)
     ]
 
@@ -113,6 +113,11 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     if response.is_success:
         return Receipt(provider_id=webhook_id)
     raise _failure(response)
+
+
+def _body(body: str, text: str) -> Body:
+    """Counted as it is sent: in bytes of JSON."""
+    return Body(body=body, text=text, parts=(Part(text=body, length=_size(body), limit=BODY_LIMIT),))
 
 
 def _batches(items: tuple[DigestItem, ...]) -> Iterator[tuple[DigestItem, ...]]:

@@ -1,8 +1,8 @@
 """A way out that leads to public addresses only, whatever name or form an address comes in.
 
-The check is of the very address that is connected to, at the moment of connecting: a name that answers another address a
-moment later (DNS rebinding), a number written as `0177.1` or `2130706433`, an IPv4 address inside an IPv6 one, a redirect:
-all of them end up here. A proxy of the environment is passed by, since nobody could tell where it connects to.
+The check is of the very address that is connected to, at the moment of connecting: a name that has another address a
+moment later (DNS rebinding), a number written as `0177.1` or `2130706433`, an IPv4 address inside an IPv6 one, a
+redirect: all of them end up here. A proxy of the environment is passed by: nobody could tell where it connects to.
 """
 
 from __future__ import annotations

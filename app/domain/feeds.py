@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from app.domain import links, text
+from app.domain import identity, links, text
 from app.domain.constructs import Texts
 from app.domain.dates import moment
 from app.domain.errors import TemporaryFailure
@@ -77,8 +77,9 @@ def items_of(entries: Iterable[Entry]) -> tuple[tuple[Item, ...], tuple[str, ...
         shared.links.add(_canonical(entry))
         shared.titles.add(entry.title)
     item_by_key: dict[str, Item] = {}
+    useless = (len(usable) - len(sharing)) * 100 > identity.USELESS_PERCENT * len(usable)
     for entry in usable:
-        item = _item(entry, sharing[_key(entry)])
+        item = _item(entry, sharing[_key(entry)], useless=useless)
         item_by_key.setdefault(item.key, item)
     warnings = []
     if len(usable) < len(named):
@@ -110,16 +111,20 @@ def _key(entry: Entry) -> str:
     return links.key(entry.id) or links.key(_canonical(entry)) or links.key(entry.title)
 
 
-def _item(entry: Entry, shared: _Sharing) -> Item:
-    """The item, its key widened by what tells it from the entries that share the first choice."""
+def _item(entry: Entry, shared: _Sharing, *, useless: bool) -> Item:
+    """The item, its key widened by what tells it from the entries that share the first choice.
+
+    `useless`: so many do that ids are none, and entries of one id and one link are told apart all the same.
+    """
     parts = [_key(entry)]
     if len(shared.links) > 1:
         parts.append(_canonical(entry))
-    if not links.key(entry.id) and len(shared.titles) > 1:
+    if (useless or not links.key(entry.id)) and len(shared.titles) > 1:
         parts.append(entry.title)
     return Item(
         key=links.key(" ".join(parts)),
         title=entry.title,
+        id=entry.id,
         link=entry.link,
         published_at=entry.published_at,
         text=entry.text,
@@ -174,6 +179,9 @@ def _json_entry(item: Mapping[str, Any], base: str, texts: Texts) -> Entry:
         text=max(plain, key=len),
         fields=named_fields(categories=tags[:MAX_TAGS] if isinstance(tags, list) else ()),
     )
+
+
+FIELDS = frozenset({"categories", "author"})
 
 
 def named_fields(*, categories: Iterable[Any] = (), author: Any = None) -> dict[str, str]:

@@ -19,6 +19,9 @@ class Item:
 
     title: str
 
+    id: str | None = None
+    """What the source itself calls it; empty where it does not. None: the key is what its kind knows to be its id."""
+
     link: str | None = None
     """Absolute, as published."""
 
@@ -44,6 +47,9 @@ class Fetched:
 
     ttl: timedelta | None = None
     """How long the document itself asks to be left alone."""
+
+    empty_is_meant: bool = False
+    """It lists nothing and says so: that it has listed something before is no reason to wonder."""
 
     warnings: tuple[str, ...] = ()
     """What was odd but readable, for people."""

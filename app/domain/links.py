@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from app.domain.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 KEY_LIMIT = 1_000
 LINK_LIMIT = 4_000
@@ -45,8 +49,10 @@ def absolute(link: str, base: str) -> str | None:
     return whole if usable else None
 
 
-def canonical(link: str) -> str:
+def canonical(link: str, ignored: AbstractSet[str] = frozenset()) -> str:
     """The link as a key: equal for links that differ in tracking, in the order of parameters, or in the host's case.
+
+    `ignored` are names of further parameters that do not count, in lower case.
 
     The fragment stays (`#/job/12` is another job than `#/job/13`), and so does each repeated or empty parameter.
     """
@@ -58,7 +64,7 @@ def canonical(link: str) -> str:
         return link
     if port and port != DEFAULT_PORTS.get(parts.scheme):
         host = f"{host}:{port}"
-    kept = sorted(part for part in parts.query.split("&") if part and not _tracks(part))
+    kept = sorted(part for part in parts.query.split("&") if part and not _tracks(part, ignored))
     return urlunsplit((parts.scheme, host, parts.path or "/", "&".join(kept), parts.fragment))
 
 
@@ -73,6 +79,6 @@ def _without_query(base: str) -> str:
     return urlunsplit(urlsplit(base)._replace(query="", fragment=""))
 
 
-def _tracks(parameter: str) -> bool:
+def _tracks(parameter: str, ignored: AbstractSet[str]) -> bool:
     name = parameter.partition("=")[0].lower()
-    return name in TRACKING or name.startswith(TRACKING_PREFIXES)
+    return name in TRACKING or name in ignored or name.startswith(TRACKING_PREFIXES)

@@ -149,8 +149,7 @@ def asked_wait(answer: Answer, *, now: datetime, every: timedelta) -> timedelta 
 
 def is_gone(answers: Sequence[Answer]) -> bool:
     """Whether the address itself says that it is over for good: not a place it leads to for now."""
-    *hops, last = answers or [None]
-    return last is not None and last.status == GONE and all(hop is not None and hop.status in PERMANENT for hop in hops)
+    return bool(answers) and answers[-1].status == GONE and all(hop.status in PERMANENT for hop in answers[:-1])
 
 
 def moved_to(answers: Sequence[Answer]) -> str | None:

@@ -1,60 +1,38 @@
 """Whether an item is one that a subscription asks for, and why.
 
-Words are compared without regard to case, width and the ways of writing one character. A hyphen between letters is a
-space: `full-stack` and `full stack` are the same words.
+    items --judge_all--> verdicts, one of each subscription --recipients--> who hears of it, once, by which names
 
-A word is looked for whole: `go` is in "Go, Rust" and "golang/go", not in "Django". What counts is the character at
-each end of it:
-
-    letter or digit      its neighbour in the text is none, nor `++` or `#` behind it: `c` is not in "C++" or "C#"
-    a symbol             its neighbour is anything but the same symbol: `c++` is in "C++20", `.net` in "ASP.NET"
-    of a script without  its neighbour is anything: `บอท` is in "เขียนบอทไลน์", and `python` in "เขียนpython"
-    spaces
+Each condition says what speaks for the item, or what speaks against it; one that speaks against it is enough. Words are
+looked for as `folding` says, patterns as `patterns` does, numbers read as `numbers` does.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import math
 from dataclasses import dataclass
-from functools import lru_cache
+from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.domain import numbers
+from app.domain import folding, numbers
+from app.domain.folding import contains, fold
+from app.domain.patterns import Searches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
     from app.domain.items import Item
     from app.domain.numbers import Span
     from app.domain.subscriptions import Subscription
 
-SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u19e0-\u19ff"  # Thai to Khmer
-    "\u1950-\u19df\u1a20-\u1aaf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff"  # Tai scripts, kana, bopomofo
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff]"  # Chinese characters
-)
-
-INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
-SPACE_OF_NO_WIDTH = re.compile("(?<=[^\\W\u0e00-\u17ff])\u200b(?=[^\\W\u0e00-\u17ff])")
-"""Between words of scripts without spaces it only tells where a line may end; elsewhere it parts words."""
-
-MARK_BEFORE_TONE = re.compile("\u0e4d([\u0e48-\u0e4b]+)|\u0ecd([\u0ec8-\u0ecb]+)")
-"""Thai and Lao "am" taken apart: its ring belongs after a tone mark, and is often typed before."""
-
-HYPHEN = re.compile(r"(?<=[^\W_])[-\u2010-\u2015](?=[^\W_])")
-
-ALIKE = str.maketrans(
-    {
-        "\u0131": "i",  # the Turkish i without a dot: its capital is the I of everybody else
-        "♯": "#",
-        "\u2019": "'",
-        "\u2212": "-",
-    }
-)
-
 PART_END = "\n"
 """Between an item's texts: no phrase reaches over it, as folded words hold no line end."""
+
+SHOWN_LENGTH = 60
+"""Characters of an item's own text that a reason repeats."""
+
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,144 +42,208 @@ class Verdict:
     matched: bool
 
     why: str
-    """One short sentence for people."""
+    """One sentence for people: what speaks against it, all of it, or else what speaks for it."""
+
+    slow: bool = False
+    """A pattern took too long on it, and counts as not found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
-    """An item's words made ready once, for as many subscriptions as there are."""
+class Judged:
+    """One item, and the verdict of each subscription in their order."""
 
     item: Item
-    words: str
+    verdicts: tuple[tuple[Subscription, Verdict], ...]
+
+    def recipients(self) -> dict[str, tuple[str, ...]]:
+        """Who is to hear of it, each once, with the names of all their subscriptions that matched, sorted."""
+        names: dict[str, list[str]] = {}
+        for subscription, verdict in self.verdicts:
+            for recipient in subscription.to if verdict.matched else ():
+                names.setdefault(recipient, []).append(subscription.name)
+        return {recipient: tuple(sorted(by)) for recipient, by in names.items()}
 
 
-def fold_item(item: Item) -> Folded:
-    """The title, the text and the textual fields of an item, not its link."""
-    texts = [item.title, item.text, *_texts(item.fields.values())]
-    return Folded(item, PART_END.join(fold(text) for text in texts))
+class Folded:
+    """An item's texts made ready once, for as many subscriptions as there are."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.texts = [item.title, item.text, *(value for value in item.fields.values() if isinstance(value, str))]
+        """The title, the text and the textual fields, not the link."""
+
+    @cached_property
+    def words(self) -> str:
+        """For words."""
+        return PART_END.join(fold(text) for text in self.texts)
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """For patterns."""
+        return tuple(form for text in self.texts for form in folding.written(text))
 
 
-def judge(item: Item | Folded, source: str, subscription: Subscription) -> Verdict:
-    """Whether this item of this source is asked for. `why` names the condition that decided."""
-    folded = item if isinstance(item, Folded) else fold_item(item)
-    if subscription.sources is not None and source not in subscription.sources:
+def judge_all(
+    items: Iterable[Item],
+    source: str,
+    subscriptions: Iterable[Subscription],
+    *,
+    now: datetime,
+    clock: Callable[[], float],
+) -> Iterator[Judged]:
+    """Each item of one round of this source, judged. `clock` tells seconds; by it patterns are bounded."""
+    asking = tuple(subscriptions)
+    searches = Searches(clock)
+    for item in items:
+        folded = Folded(item)
+        yield Judged(item, tuple((asked, judge(folded, source, asked, now=now, searches=searches)) for asked in asking))
+
+
+def judge(folded: Folded, source: str, subscription: Subscription, *, now: datetime, searches: Searches) -> Verdict:
+    """Whether this item of this source is asked for."""
+    if not subscription.hears(source):
         return Verdict(matched=False, why=f"{source} is not one of its sources")
-    found = [word for word in subscription.any if contains(folded.words, word)]
+    patterns = _Patterns(folded, subscription.regex, searches)
     reasons = [
-        _against_excluded(folded, subscription.none),
-        _against_any(subscription.any, found),
-        _against_all(folded, subscription.all),
-        *(_against_minimum(folded.item, name, least) for name, least in subscription.min.items()),
+        *_words(folded.words, subscription),
+        *patterns.reasons(),
+        *_fields(folded.item, subscription),
+        *_bounds(folded.item, subscription),
+        *_age(folded.item, subscription.max_age, now),
     ]
-    against = next((reason for reason in reasons if reason), None)
+    against = [reason.told for reason in reasons if not reason.favours]
     if against:
-        return Verdict(matched=False, why=against)
-    return Verdict(matched=True, why=_in_favour(folded.item, subscription, found))
+        return Verdict(matched=False, why="; ".join(against), slow=patterns.slow)
+    why = " and ".join(reason.told for reason in reasons) or "it takes every item of the source"
+    return Verdict(matched=True, why=why, slow=patterns.slow)
 
 
-def contains(folded: str, word: str) -> bool:
-    """Whether a word or phrase is in a text that `fold` has made ready. A blank word is in none."""
-    needle = fold(word)
-    if not needle:
-        return False
-    at = folded.find(needle)
-    while at >= 0:
-        end = at + len(needle)
-        if _begins_word(folded, at) and _ends_word(folded, end):
-            return True
-        at = folded.find(needle, at + 1)
-    return False
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """What one condition says."""
+
+    favours: bool
+    told: str
 
 
-@lru_cache(maxsize=4096)
-def _fold_word(word: str) -> str:
-    return _folded(word)
+def _words(text: str, asked: Subscription) -> Iterator[_Reason]:
+    """What is excluded comes first among what speaks against an item, and last among what speaks for it."""
+    excluded = [word for word in asked.none if contains(text, word)]
+    if excluded:
+        yield _Reason(favours=False, told=f"{_are(excluded)} in it and excluded")
+    found = [word for word in asked.any if contains(text, word)]
+    if asked.any and not found:
+        yield _Reason(favours=False, told=_none_of(asked.any))
+    missing = [word for word in asked.all if not contains(text, word)]
+    if missing:
+        yield _Reason(favours=False, told=f"{_are(missing, no='not ')} in it")
+    there = list(dict.fromkeys([*found, *(word for word in asked.all if word not in missing)]))
+    if there:
+        yield _Reason(favours=True, told=f"{_are(there)} in it")
+    if asked.none and not excluded:
+        yield _Reason(favours=True, told=_none_of(asked.none))
 
 
-def fold(text: str) -> str:
-    """The text as it is compared: one form for each character, small letters, single spaces."""
-    return _fold_word(text) if len(text) <= 100 else _folded(text)  # noqa: PLR2004 - words are short, and come again
+class _Patterns:
+    """At least one pattern has to find something."""
+
+    def __init__(self, folded: Folded, patterns: tuple[str, ...], searches: Searches) -> None:
+        self._patterns = patterns
+        self._found = {pattern: searches.find(pattern, folded.written) for pattern in patterns}
+        self.slow = any(found.slow for found in self._found.values())
+
+    def reasons(self) -> Iterator[_Reason]:
+        there = [f"the pattern {p} finds {_short(f.text)}" for p, f in self._found.items() if f.text is not None]
+        if there:
+            yield _Reason(favours=True, told=" and ".join(there))
+        elif self._patterns:
+            slow = [pattern for pattern, found in self._found.items() if found.slow]
+            late = f" ({', '.join(slow)} took too long on it)" if slow else ""
+            one = f"the pattern {self._patterns[0]} finds nothing in it"
+            many = f"none of the patterns {', '.join(self._patterns)} finds anything in it"
+            yield _Reason(favours=False, told=(one if len(self._patterns) == 1 else many) + late)
 
 
-def _folded(text: str) -> str:
-    text = INVISIBLE.sub("", SPACE_OF_NO_WIDTH.sub(" ", text))
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    text = MARK_BEFORE_TONE.sub(lambda found: f"{found[1]}\u0e4d" if found[1] else f"{found[2]}\u0ecd", text)
-    text = text.translate(ALIKE).replace("i\u0307", "i")
-    return " ".join(HYPHEN.sub(" ", text).split())
+def _fields(item: Item, asked: Subscription) -> Iterator[_Reason]:
+    for name, words in asked.fields.items():
+        if item.fields.get(name) is None:
+            yield _Reason(favours=False, told=f'has no field "{name}"')
+            continue
+        value = _as_text(item.fields[name])
+        found = [word for word in words if contains(fold(value), word)]
+        if found:
+            yield _Reason(favours=True, told=f"{_are(found)} in its {name}")
+        else:
+            yield _Reason(favours=False, told=f"its {name}, {_short(value)}, is none of {_quoted(words)}")
 
 
-def _begins_word(text: str, at: int) -> bool:
-    first, before = text[at], text[at - 1 : at]
-    if not before or SPACELESS.match(first):
-        return True
-    if not _is_letter(first):
-        return before != first
-    return not _is_letter(before) or bool(SPACELESS.match(before))
+def _bounds(item: Item, asked: Subscription) -> Iterator[_Reason]:
+    """Of a range the end counts that may fit: `300-600` may well be 500, at least and at most."""
+    for name, least in asked.min.items():
+        yield _bound(item, name, least, over=True)
+    for name, most in asked.max.items():
+        yield _bound(item, name, most, over=False)
 
 
-def _ends_word(text: str, end: int) -> bool:
-    last, after = text[end - 1], text[end : end + 1]
-    if not after or SPACELESS.match(last):
-        return True
-    if not _is_letter(last):
-        return after != last
-    if after == "#" or text.startswith("++", end):
-        return False
-    return not _is_letter(after) or bool(SPACELESS.match(after))
+def _bound(item: Item, name: str, bound: float, *, over: bool) -> _Reason:
+    value = item.fields.get(name)
+    if value is None:
+        return _Reason(favours=False, told=f'has no field "{name}"')
+    span = numbers.span_of(value)
+    if span is None:
+        return _Reason(favours=False, told=f"its {name}, {_short(_as_text(value))}, has no number")
+    fits = span.high >= bound if over else span.low <= bound
+    words = {(True, True): "at least", (True, False): "below", (False, True): "at most", (False, False): "above"}
+    return _Reason(favours=fits, told=f"{name} {_shown(span)} is {words[over, fits]} {plain(bound)}")
 
 
-def _is_letter(character: str) -> bool:
-    """A letter, a digit, or a mark upon one. The underscore parts words, as in #python_dev."""
-    return character.isalnum() or unicodedata.category(character).startswith("M")
+def _age(item: Item, most: timedelta | None, now: datetime) -> Iterator[_Reason]:
+    """One without a date matches: what is new was not there before, whenever it was written."""
+    if most is None:
+        return
+    if item.published_at is None:
+        yield _Reason(favours=True, told="it has no date")
+        return
+    age = max(now - item.published_at, timedelta(0))
+    fits = age <= most
+    told = f"it is {_days(age)} old, {'at most' if fits else 'more than'} {plain(most / DAY)}"
+    yield _Reason(favours=fits, told=told)
 
 
-def _texts(values: Iterable[Any]) -> Iterable[str]:
-    return (value for value in values if isinstance(value, str))
-
-
-def _against_excluded(folded: Folded, words: tuple[str, ...]) -> str | None:
-    found = next((word for word in words if contains(folded.words, word)), None)
-    return f"{_quoted([found])} is in it and is excluded" if found is not None else None
-
-
-def _against_any(words: tuple[str, ...], found: list[str]) -> str | None:
-    if not words or found:
-        return None
+def _none_of(words: tuple[str, ...]) -> str:
     return f"none of {_quoted(words)} is in it" if len(words) > 1 else f"{_quoted(words)} is not in it"
 
 
-def _against_all(folded: Folded, words: tuple[str, ...]) -> str | None:
-    missing = [word for word in words if not contains(folded.words, word)]
-    return f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} not in it" if missing else None
-
-
-def _against_minimum(item: Item, name: str, least: float) -> str | None:
-    """Of a range the high end counts: `300-600` may well be 500."""
-    span = numbers.span_of(item.fields.get(name))
-    if span is None:
-        return f'has no number "{name}"'
-    return f"{name} {_shown(span)} is below {_plain(least)}" if span.high < least else None
-
-
-def _in_favour(item: Item, subscription: Subscription, found: list[str]) -> str:
-    words = list(dict.fromkeys([*found, *subscription.all]))
-    told = [f"{_quoted(words)} {'is' if len(words) == 1 else 'are'} in it"] if words else []
-    told += [
-        f"{name} {_shown(span)} is at least {_plain(least)}"
-        for name, least in subscription.min.items()
-        if (span := numbers.span_of(item.fields.get(name)))
-    ]
-    return " and ".join(told) or "it takes every item of the source"
+def _are(words: list[str], *, no: str = "") -> str:
+    return f"{_quoted(words)} {'is' if len(words) == 1 else 'are'} {no}".rstrip()
 
 
 def _quoted(words: Iterable[str]) -> str:
     return ", ".join(f'"{word}"' for word in words)
 
 
+def _short(text: str) -> str:
+    """A text of an item in one line, or its beginning."""
+    line = " ".join(text.split())
+    return f'"{line if len(line) <= SHOWN_LENGTH else line[: SHOWN_LENGTH - 1] + "…"}"'
+
+
+def _as_text(value: Any) -> str:
+    """A field's value as one would write it in the configuration."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return plain(value) if isinstance(value, int | float) else str(value)
+
+
 def _shown(span: Span) -> str:
-    return _plain(span.high) if span.low == span.high else f"{_plain(span.low)} to {_plain(span.high)}"
+    return plain(span.high) if span.low == span.high else f"{plain(span.low)} to {plain(span.high)}"
 
 
-def _plain(number: float) -> str:
-    return str(int(number)) if number == int(number) else str(number)
+def _days(age: timedelta) -> str:
+    days = plain(round(age / DAY, 1))
+    return f"{days} day{'' if days == '1' else 's'}"
+
+
+def plain(number: float) -> str:
+    """A number without a fraction that is none."""
+    return str(int(number)) if math.isfinite(number) and number == int(number) else str(number)

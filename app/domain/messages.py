@@ -47,6 +47,17 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One text of a message, as its channel counts it."""
+
+    text: str
+    length: int
+
+    limit: int | None = None
+    """The most that the channel takes; None: it sets no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
     """One message to come, as a channel composed it."""
 
@@ -55,6 +66,9 @@ class Body:
 
     text: str
     """The same for people to read, on the status page and in the inbox."""
+
+    parts: tuple[Part, ...] = ()
+    """Its texts as they arrive, where the channel has a limit for them; none: `text` is the only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from app.domain import feeds, links, templates, text
+from app.domain.constructs import Texts
 from app.domain.errors import TemporaryFailure
 from app.domain.moments import moment_of
 
@@ -81,6 +82,7 @@ class Gathered:
         self._parts = parts
         self._entries: list[feeds.Entry] = []
         self._found: Counter[str] = Counter()
+        self._texts = Texts()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -127,6 +129,8 @@ class Gathered:
             if option in {"key", "title"} or (option == "link" and self._parts.key is None):
                 raise TemporaryFailure(f"{option} finds nothing in any of the {len(self)} items; correct it")
         warnings = [f"{option} finds nothing in any of the {len(self)} items" for option in missing]
+        if self._texts.left_out:
+            warnings.append(f"texts left out, as there is too much markup in all of them: {self._texts.left_out}")
         if self._parts.key is None:
             items, told = feeds.items_of(self._entries)
         else:
@@ -156,7 +160,7 @@ class Gathered:
 
     def _text(self, value: Any) -> str:
         written = shown(value)
-        return text_of(written) if self._parts.marked_up else text.text(written)
+        return text_of(written, self._texts) if self._parts.marked_up else text.text(written)
 
     def _field(self, part: Part, node: Any) -> Any:
         value = part.value(node)
@@ -253,8 +257,8 @@ def _element(value: Any) -> str:
     return "" if isinstance(value, list) else shown(value)
 
 
-def text_of(written: str) -> str:
+def text_of(written: str, texts: Texts) -> str:
     """Plain text out of what may be HTML, HTML that is escaped once more, or plain already."""
     if not TAG.search(written) and ESCAPED_TAG.search(written):
         written = text.unescape(written)
-    return text.text_of_html(written) if TAG.search(written) else text.text(text.unescape(written))
+    return texts.of_html(written) if TAG.search(written) else text.text(text.unescape(written))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta  # noqa: TC003
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,24 @@ class Subscription:
     none: tuple[str, ...] = ()
     """Not one of these words may be there."""
 
+    regex: tuple[str, ...] = ()
+    """At least one of these patterns must find something; empty: no such condition."""
+
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Words of which at least one must be in that field of the item."""
+
     min: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """The least value of each named field of the item."""
 
+    max: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """The greatest value of each named field of the item."""
+
+    max_age: timedelta | None = None
+    """Since it was published, where that is known."""
+
     to: tuple[str, ...]
     """Names of recipients, each once, at least one."""
+
+    def hears(self, source: str) -> bool:
+        """Whether this source is one of its own."""
+        return self.sources is None or source in self.sources

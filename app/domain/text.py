@@ -79,8 +79,13 @@ def title_of_html(markup: str) -> str:
     markup = markup[: TITLE_LIMIT * 20]
     closed = {name for name, tag in _tags(markup) if tag.startswith("</")}
     kept: list[str] = []
+    hidden = ""
     for name, piece in _pieces(markup):
-        if name in INLINE and (name in closed or name in {"br", "img", "wbr"} or len(piece) > len(name) + 2):
+        if hidden:
+            hidden = "" if name == hidden and piece.startswith("</") else hidden
+        elif name in UNSEEN & closed and not piece.startswith("</"):
+            hidden = name
+        elif name in INLINE and (name in closed or name in {"br", "img", "wbr"} or len(piece) > len(name) + 2):
             kept.append(" " if name in BLOCK else "")
         elif name in BLOCK and name in closed | {"hr", "p"}:
             kept.append(" ")

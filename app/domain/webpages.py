@@ -13,9 +13,9 @@ META_BYTES = 4096
 META = re.compile(rb"""<meta\b[^>]{0,300}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 TITLE = re.compile(r"<title\b[^>]{0,300}>([^<]{0,500})", re.IGNORECASE)
 
-MAX_DEPTH = 2_000
-"""Open elements, about. A parser looks through all of them for each new one, and a thread cannot be stopped: 8,000 take
-0.4 s, 400,000 a quarter of an hour. Browsers cut at 512."""
+MAX_STEPS = 100_000_000
+"""Elements, each times those that it is in, about. A parser looks through the latter for each of the former, and a
+thread cannot be stopped: so many steps take a second or two. A page of 300,000 elements, 50 deep, has 15 million."""
 
 MAX_ATTRIBUTES = 1_000
 LONG_TAG = 20_000
@@ -73,13 +73,14 @@ def unparsable(document: str) -> str | None:
     for tag in WIDE_TAG.finditer(document):
         if len(QUOTED.sub("", tag[0]).split()) > MAX_ATTRIBUTES:
             return f"has a tag with more than {MAX_ATTRIBUTES:,} attributes"
-    depth = 0
+    depth = steps = 0
     for begin, end in _markup(document):
         for tag in TAG.finditer(document, begin, end):
             if tag[2].lower() not in UNCOUNTED:
                 depth = max(depth - 1, 0) if tag[1] else depth + 1
-                if depth > MAX_DEPTH:
-                    return f"has more than {MAX_DEPTH:,} elements within each other"
+            steps += depth
+            if steps > MAX_STEPS:
+                return "has too many elements within each other to be read"
     return None
 
 

@@ -58,7 +58,7 @@ WORDS_BY_LANGUAGE = {
         recipient_gone="Recipient {subject} is configured no more",
         and_more="and {count} more",
         moved="{source} has moved for good to {host}. It is read there now: change its url.",
-        distrusted="The server of {source} says that nothing has changed when it has. It is read whole each time from now on.",
+        distrusted="The server of {source} says that nothing has changed when it has. It is read whole each time now.",
     ),
     "th": Words(
         one_new="มีรายการใหม่ 1 รายการ",
@@ -82,7 +82,7 @@ WORDS_BY_LANGUAGE = {
         recipient_well="ข้อความถึง {subject} ส่งได้ตามปกติแล้ว",
         recipient_gone="ไม่มีผู้รับ {subject} ในการตั้งค่าแล้ว",
         and_more="และอีก {count} รายการ",
-        moved="{source} ย้ายไปที่ {host} อย่างถาวรแล้ว ตอนนี้อ่านจากที่นั่น โปรดแก้ url",
+        moved="{source} ย้ายไปที่ {host} อย่างถาวรแล้ว ตอนนี้อ่านจากที่นั่น โปรดแก้ที่อยู่ในการตั้งค่า",
         distrusted="เซิร์ฟเวอร์ของ {source} แจ้งว่าไม่มีอะไรเปลี่ยนแปลงทั้งที่มี จากนี้จะอ่านทั้งหมดทุกครั้ง",
     ),
     "vi": Words(
@@ -108,7 +108,7 @@ WORDS_BY_LANGUAGE = {
         recipient_gone="Người nhận {subject} không còn trong cấu hình",
         and_more="và {count} mục khác",
         moved="{source} đã chuyển hẳn sang {host}. Hiện đang đọc ở đó: hãy đổi url.",
-        distrusted="Máy chủ của {source} báo không có gì thay đổi dù đã thay đổi. Từ nay nguồn này được đọc toàn bộ mỗi lần.",
+        distrusted="Máy chủ của {source} báo không có gì thay đổi dù đã có. Từ nay nguồn này được đọc toàn bộ mỗi lần.",
     ),
     "my": Words(
         one_new="အသစ် 1 ခု ရှိပါသည်",
@@ -132,7 +132,7 @@ WORDS_BY_LANGUAGE = {
         recipient_well="{subject} သို့ စာ ပြန်ပို့၍ ရပါပြီ",
         recipient_gone="လက်ခံသူ {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
         and_more="နောက်ထပ် {count} ခု",
-        moved="{source} သည် {host} သို့ အပြီးအပိုင် ပြောင်းသွားပါပြီ။ ယခု ထိုနေရာမှ ဖတ်နေပါသည်။ url ကို ပြောင်းပါ။",
+        moved="{source} သည် {host} သို့ အပြီးအပိုင် ပြောင်းသွားပါပြီ။ ယခု ထိုနေရာမှ ဖတ်နေပါသည်။ ဆက်တင်ရှိ လိပ်စာကို ပြောင်းပါ။",
         distrusted="{source} ၏ ဆာဗာသည် ပြောင်းလဲမှုရှိသော်လည်း မရှိဟု ပြောပါသည်။ ယခုမှစ၍ အကြိမ်တိုင်း အားလုံးကို ဖတ်ပါမည်။",
     ),
 }

@@ -85,6 +85,8 @@ class XmlFeed:
     """There are more than MAX_ENTRIES; the rest was not read."""
 
     _channel: bool = False
+    """There is a channel, or a namespace of RSS: RDF alone may be about anything."""
+
     _prefixes: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str], tuple[str, Part]] = field(default_factory=dict)
     _open: list[_Open] = field(default_factory=list)
@@ -164,6 +166,7 @@ class XmlFeed:
         full, part = self._part(name, default)
         if not self._open and full in ROOTS:
             self.kind = full
+            self._channel = any(prefix_of(value) == "" for name, value in attributes.items() if "xmlns" in name)
         self._channel = self._channel or full == "channel"
         if part is not Part.ENTRY and part is not Part.APART and not self._counts_now():
             part = Part.AROUND

@@ -12,9 +12,12 @@ from app.domain.jobs import Discard, Settled
 from app.domain.messages import Digest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.context import Context
     from app.domain.jobs import Outcome
     from app.domain.messages import Body, DigestItem
+    from app.settings import Recipient, Settings
 
 TIMEOUT = timedelta(seconds=10)
 
@@ -33,7 +36,19 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     recipient = ctx.settings.recipients.get(payload.recipient)
     if recipient is None:
         return Discard(f'the configuration has no recipient "{payload.recipient}"')
-    channel = ctx.settings.channels[recipient.channel]
+    composed = await ctx.stores.messages.compose(
+        ctx.current_job,
+        recipient=recipient.name,
+        channel=recipient.channel,
+        compose=composer(ctx.settings, recipient),
+    )
+    ctx.tally.add("messages.composed", composed)
+    return Settled()
+
+
+def composer(settings: Settings, recipient: Recipient) -> Callable[[tuple[DigestItem, ...]], list[Body]]:
+    """What makes messages for the recipient out of what they are owed."""
+    channel = settings.channels[recipient.channel]
     module = plugins.load("app.channels", channel.kind)
 
     def compose(items: tuple[DigestItem, ...]) -> list[Body]:
@@ -41,11 +56,4 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
         bodies: list[Body] = module.compose(digest, channel.options)
         return bodies
 
-    composed = await ctx.stores.messages.compose(
-        ctx.current_job,
-        recipient=recipient.name,
-        channel=channel.name,
-        compose=compose,
-    )
-    ctx.tally.add("messages.composed", composed)
-    return Settled()
+    return compose

@@ -1,7 +1,7 @@
 """Reads one source, and keeps what is new with what is owed for it.
 
-Fetches of one host stand in one line (their serial key), so that a fetch that runs has its host's turn. It ends whatever
-comes of it, for the next in line: what is to be tried again is planned again.
+Fetches of one host stand in one line (their serial key), so that a fetch that runs has its host's turn. It ends,
+whatever comes of it, for the next in line: what is to be tried again is planned again.
 """
 
 from __future__ import annotations
@@ -14,26 +14,22 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from app import plugins
+from app import rounds
 from app.clients.http import host_of
 from app.clients.visits import Visit
-from app.domain import manners, matching, words
-from app.domain.errors import Failure, ServiceError, TemporaryFailure
+from app.domain import manners, words
+from app.domain.errors import Failure
 from app.domain.items import Unchanged
 from app.domain.jobs import Discard, Settled, Snooze
 from app.domain.manners import Visited
 from app.sources import Reading
-from app.stores.items import Match
 from app.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from app.context import Context
-    from app.domain.items import Fetched, Item
+    from app.domain.items import Fetched
     from app.domain.jobs import Outcome
     from app.domain.manners import Answer
-    from app.domain.subscriptions import Subscription
     from app.settings import SourceSettings
     from app.stores.sources import SourceState
 
@@ -132,7 +128,6 @@ async def _visit(source: SourceSettings, state: SourceState, host: str, ctx: Con
 async def _fetch(this: _Round) -> Fetched | Unchanged:
     ctx, source, state = this.ctx, this.source, this.state
     conditional = state.primed_at is not None and not state.distrusted and not this.whole
-    module = plugins.load("app.sources", source.kind)
     reading = Reading(
         source=source.name,
         http=this.visit.http,
@@ -141,25 +136,7 @@ async def _fetch(this: _Round) -> Fetched | Unchanged:
         last_modified=state.last_modified if conditional else None,
     )
     seconds = max(min(ctx.deadline.left, TIMEOUT - SHORT) - STORING, timedelta(0)).total_seconds()
-    bound = asyncio.timeout(seconds)
-    try:
-        async with bound:
-            fetched: Fetched | Unchanged = await module.fetch(source.options, reading)
-    except TimeoutError as error:
-        if not bound.expired():
-            raise _bug(source, error) from error
-        # Told as a failure: one that hangs longer than a small budget lasts would else be cut in every tick, unseen.
-        raise TemporaryFailure(f"did not finish its answer in the {seconds:.1f} s that its tick had left") from error
-    except ServiceError:
-        raise
-    except Exception as error:  # a bug of its kind: tried again later, not as the head of its line
-        raise _bug(source, error) from error
-    return fetched
-
-
-def _bug(source: SourceSettings, error: Exception) -> TemporaryFailure:
-    log.error("source crashed", extra={"source": source.name, "kind": source.kind}, exc_info=error)
-    return TemporaryFailure(f"{type(error).__name__}: {error}")
+    return await rounds.read(source, reading, seconds=seconds)
 
 
 async def _failed(this: _Round, failure: Failure) -> Settled:
@@ -231,7 +208,7 @@ def _visited(this: _Round) -> Visited:
 
 async def _store(this: _Round, fetched: Fetched) -> Settled:
     ctx, source = this.ctx, this.source
-    matches = await in_thread(match_all, fetched.items, source.name, ctx.settings.subscriptions)
+    matches = await in_thread(rounds.match_all, fetched.items, source.name, ctx.settings.subscriptions)
     language = ctx.settings.service.language
     stored = await ctx.stores.items.add_round(
         ctx.current_job,
@@ -252,20 +229,3 @@ async def _store(this: _Round, fetched: Fetched) -> Settled:
             level = logging.WARNING if stored.primed else logging.INFO  # it stays so, and is loud once
             log.log(level, "source odd but readable", extra={"source": source.name, "warnings": fetched.warnings})
     return Settled()
-
-
-def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> list[Match]:
-    """Who is to hear of which item, should it be new: one entry for each item and recipient."""
-    found: list[Match] = []
-    heard = [s for s in subscriptions if s.sources is None or source in s.sources]
-    for item in items if heard else ():
-        folded = matching.fold_item(item)
-        names: dict[str, list[str]] = {}
-        for subscription in heard:
-            if matching.judge(folded, source, subscription).matched:
-                for recipient in subscription.to:
-                    names.setdefault(recipient, []).append(subscription.name)
-        found += [
-            Match(key=item.key, recipient=recipient, subscriptions=tuple(sorted(by))) for recipient, by in names.items()
-        ]
-    return found

@@ -18,7 +18,12 @@ async def plan(ctx: Context, look: Look) -> int:  # noqa: ARG001 - as all plans 
     if not sources:
         return 0
     wanted = [
-        Wanted(name=s.name, fingerprint=s.fingerprint, every=s.every, host=manners.host_key(str(s.options.url)))
+        Wanted(
+            name=s.name,
+            fingerprint=s.fingerprint,
+            every=s.every,
+            host=manners.host_key(str(getattr(s.options, "url", ""))),
+        )
         for s in sources
     ]
     due = await ctx.stores.sources.plan(wanted)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from app.domain import patterns
 from app.domain.subscriptions import Subscription
 from app.settings.model import EVERYTHING, INBOX, Recipient
 from app.settings.names import check_name
-from app.settings.problems import choose, shown
+from app.settings.problems import SHOWN_LENGTH, choose, shown
+from app.settings.sections import MOST_DAYS
 from app.settings.zones import language, timezone
 
 if TYPE_CHECKING:
@@ -94,7 +97,11 @@ def _subscription(table: Table, sources: Collection[str], recipients: Collection
         any=_words(table, "any"),
         all=_words(table, "all"),
         none=_words(table, "none"),
-        min=_least(table),
+        regex=_patterns(table),
+        fields=_fields(table),
+        min=MappingProxyType(table.numbers("min")),
+        max=MappingProxyType(table.numbers("max")),
+        max_age=_max_age(table),
         to=(INBOX,) if to is None else to,
     )
 
@@ -116,5 +123,23 @@ def _words(table: Table, key: str) -> tuple[str, ...]:
     return tuple(str(word) for word in dict.fromkeys(table.texts(key, example="python") or ()))
 
 
-def _least(table: Table) -> Mapping[str, float]:
-    return MappingProxyType(table.numbers("min"))
+def _patterns(table: Table) -> tuple[str, ...]:
+    """Those that can be searched for; the others are told."""
+    given = list(dict.fromkeys(table.texts("regex", example="python[0-9]*") or ()))
+    faults = [patterns.fault(pattern) for pattern in given]
+    for place, (pattern, fault) in enumerate(zip(given, faults, strict=True), 1):
+        if fault is not None:
+            name = shown(pattern) if len(pattern) <= SHOWN_LENGTH else f"pattern {place} of the list"
+            table.tell("regex", f"{name} {fault}")
+    return tuple(str(pattern) for pattern, fault in zip(given, faults, strict=True) if fault is None)
+
+
+def _fields(table: Table) -> Mapping[str, tuple[str, ...]]:
+    lists = table.lists("fields", example='company = ["Acme"]')
+    return MappingProxyType({str(name): tuple(map(str, dict.fromkeys(words))) for name, words in lists.items()})
+
+
+def _max_age(table: Table) -> timedelta | None:
+    rule = "a number of days, more than 0 and at most a hundred years"
+    days = table.number("max_age_days", 7, least=1e-6, most=MOST_DAYS, rule=rule)
+    return timedelta(days=days) if table.has("max_age_days") else None

@@ -127,6 +127,18 @@ class Table:
                 )
         return {name: float(bound) for name, bound in value.items() if is_number(bound)}
 
+    def lists(self, key: str, *, example: str) -> dict[str, tuple[str, ...]]:
+        """Lists of texts by name, without those that are empty; none where the key is not there."""
+        value = self._ask(key)
+        if value is _ABSENT:
+            return {}
+        if not isinstance(value, dict):
+            self.tell(key, f"must be a table, not {shown(value)}; write {key} = {{ {example} }}")
+            return {}
+        inner = Table(self.file, (*self.keys, key), value, self.problems)
+        found = {name: inner.texts(name, example="one") for name in value}
+        return {name: texts for name, texts in found.items() if texts}
+
     def tables(self, key: str) -> Iterator[Table]:
         """The named tables under a key, in the file's order: `[sources.board]` under `sources`."""
         value = self._ask(key)

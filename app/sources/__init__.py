@@ -41,6 +41,9 @@ class Source(Protocol):
     told apart by.
     """
 
+    FIELDS: frozenset[str]
+    """Optional: names of all fields that its items may have; absent where the options' `fields` name them."""
+
     async def fetch(self, options: Any, ctx: Reading) -> Fetched | Unchanged:
         """One round, never a part of one.
 

@@ -31,6 +31,7 @@ from app.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import timedelta
 
     from app.sources import Reading
 
@@ -45,6 +46,8 @@ DOWNLOAD_SECONDS = 15
 FIRST_ELEMENT = re.compile(r"<[A-Za-z]")
 
 FEED = re.compile(r"<(?:rss|feed|rdf:RDF)[\s>]")
+
+FIELDS = feeds.FIELDS
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """RFC 9110, section 5.6.2."""
@@ -105,6 +108,9 @@ class Parsed:
     whole: bool = True
     """False when its end is missing."""
 
+    ttl: timedelta | None = None
+    """How long it asks to be left alone."""
+
     warnings: list[str]
 
 
@@ -124,6 +130,7 @@ def read(got: Downloaded, *, partly: bool = False) -> Fetched:
         items=items,
         etag=got.etag if parsed.whole else None,
         last_modified=got.last_modified if parsed.whole else None,
+        ttl=parsed.ttl,
         warnings=(*parsed.warnings, *warnings),
     )
 
@@ -139,7 +146,8 @@ def parse(got: Downloaded, *, partly: bool = False) -> Parsed:
         return Parsed(entries=feeds.json_feed(document, host=got.host, base=got.url), warnings=told)
     found = _xml_feed(document, got, partly=partly)
     entries = [draft.entry() for draft in found.drafts]
-    return Parsed(entries=entries, whole=found.whole, warnings=[*told, *_odd(found)])
+    ttl = manners.feed_ttl(document)
+    return Parsed(entries=entries, whole=found.whole, ttl=ttl, warnings=[*told, *_odd(found)])
 
 
 def _headers(options: Options, ctx: Reading) -> dict[str, str]:

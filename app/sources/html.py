@@ -108,7 +108,13 @@ async def fetch(options: Options, ctx: Reading) -> Fetched | Unchanged:
     if read is None:
         return Unchanged()
     items, warnings = pages.gathered.items()
-    return Fetched(items=items, etag=read.etag, last_modified=read.last_modified, warnings=(*pages.warnings, *warnings))
+    return Fetched(
+        items=items,
+        etag=read.etag,
+        last_modified=read.last_modified,
+        empty_is_meant=pages.empty,
+        warnings=(*pages.warnings, *warnings),
+    )
 
 
 class Pages:
@@ -118,6 +124,9 @@ class Pages:
         self._options = options
         self.gathered = picking.Gathered(picking.parts_of(options, _find, find_address=_find_address))
         self.warnings: list[str] = []
+        self.empty = False
+        """The first page has said that there is nothing."""
+
         self._next = picking.next_of(options.next, _find_address) if options.next else None
 
     def read(self, got: Downloaded, number: int) -> str:
@@ -153,7 +162,9 @@ class Pages:
 
     def _expect_none(self, tree: LexborHTMLParser, got: Downloaded, document: str, number: int) -> None:
         """A page without items is an end of the list, or says that there are none, or is another than it was."""
-        if number > 1 or (self._options.empty and tree.css_first(self._options.empty) is not None):
+        if number == 1 and self._options.empty:
+            self.empty = tree.css_first(self._options.empty) is not None
+        if number > 1 or self.empty:
             return
         told = webpages.instead_of(document, got.host, "the list")
         if "challenge" not in told:

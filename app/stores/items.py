@@ -91,7 +91,7 @@ class Items:
                 SQL["add"],
                 {
                     "source": source,
-                    "items": json.dumps([_row(item) for item in fetched.items]),
+                    "items": json.dumps([as_kept(item) for item in fetched.items]),
                     "matches": json.dumps([_match(match) for match in matches]),
                     "telling": not priming,
                     "sighting_seconds": min(SIGHTING, keep / 50).total_seconds(),
@@ -116,7 +116,8 @@ class Items:
         return len(found)
 
 
-def _row(item: Item) -> Mapping[str, str | None]:
+def as_kept(item: Item) -> dict[str, str | None]:
+    """An item as its row has it, and as it is told from there."""
     return {
         "key": _key(item.key),
         "title": clean(item.title, limit=1000),

@@ -16,7 +16,7 @@ WITH given AS (
     INSERT INTO wakebell.items (source, key, title, link, published_at)
     SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at
     FROM given
-    ORDER BY given.key
+    ORDER BY given.key COLLATE "C"  -- the order of the messages too: the same on every server
     ON CONFLICT (source, key) DO NOTHING
     RETURNING id, key
 ), owed AS (

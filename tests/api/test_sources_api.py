@@ -20,7 +20,7 @@ VALUES (
 """
 ITEMS = "INSERT INTO wakebell.items (source, key, title) SELECT $1, n, 'a gig' FROM generate_series(1, $2::int) AS n"
 
-UNSEEN = {
+UNSEEN: dict[str, object] = {
     "status": "new",
     "reason": None,
     "next_due_at": None,
@@ -132,7 +132,7 @@ WELL = "failures = 0, last_error = NULL, host = 'jobs.example'"
         ("gone_at = now()", "gone", "jobs.example answered 500", None),
     ],
 )
-async def test_how_a_source_is_and_when_it_is_read_next(
+async def test_how_a_source_is_and_when_it_is_read_next(  # noqa: PLR0917
     client: httpx.AsyncClient,
     service: Service,
     sql: asyncpg.Connection,

@@ -45,7 +45,7 @@ class Beyond(httpcore.AsyncMockBackend):
         self._answers = list(answers)
         self._refusing = refusing
 
-    async def connect_tcp(self, host: str, *more: object, **named: object) -> httpcore.AsyncNetworkStream:  # type: ignore[override]
+    async def connect_tcp(self, host: str, *more: object, **named: object) -> httpcore.AsyncNetworkStream:
         self.connected.append(host)
         if host in self._refusing:
             raise httpcore.ConnectError("refused")

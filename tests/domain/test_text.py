@@ -41,6 +41,8 @@ def test_what_is_no_text_is_removed(written: str, shown: str):
         ("&#8217;&#x2019;&#146;", "\u2019\u2019\u2019"),
         ("&#55357;&#56832; &#1114112;", "😀 \ufffd"),
         ("<!-- hidden -->shown", "shown"),
+        ("safe<script>no()</script> title", "safe title"),
+        ("what <script> does", "what <script> does"),
         ("", ""),
     ],
 )
@@ -57,6 +59,8 @@ def test_a_title_of_html_is_read_as_a_person_would(markup: str, shown: str):
         ("<script>alert('<p>no</p>')</script>yes", "yes"),
         ("<style>p {}</style>yes<STYLE>p{}</STYLE>", "yes"),
         ('<img alt="a > b" src=x>after', "after"),
+        ('<p><img src=x alt="Only &amp; a picture"></p>', "Only & a picture"),
+        ("<img src=x>", ""),
         ("budget < 500 &amp; more", "budget < 500 & more"),
         ("unclosed <a href='x", "unclosed <a href='x"),
         ('it<b title="x>y</b>', "ity"),

@@ -215,6 +215,7 @@ def test_a_missing_end_is_seen_and_what_was_whole_is_kept(document: str, whole: 
         ("<rss/>", True),
         ("<feed/>", True),
         (f"<rdf:RDF {RDF}><channel/></rdf:RDF>", True),
+        (f'<rdf:RDF {RDF} xmlns="http://purl.org/rss/1.0/"/>', True),
         (f"<rdf:RDF {RDF}><Person/></rdf:RDF>", False),
         ("<note><to/></note>", False),
         ("<list><item/></list>", True),

@@ -12,19 +12,51 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FRAGMENTS = [
-    *("<rss version='2.0'>", "</rss>", "<channel>", "</channel>", "<item>", "</item>", "<item/>", "<title>", "</title>"),
+    *(
+        "<rss version='2.0'>",
+        "</rss>",
+        "<channel>",
+        "</channel>",
+        "<item>",
+        "</item>",
+        "<item/>",
+        "<title>",
+        "</title>",
+    ),
     *("<link>", "</link>", "<link href='/1'/>", "<link rel='self' href='", "<guid isPermaLink='false'>", "</guid>"),
-    *("<pubDate>Mon, 30 Nov 2026 16:00:00 +0700</pubDate>", "<pubDate>99999-99-99</pubDate>", "<dc:date>2026</dc:date>"),
+    *(
+        "<pubDate>Mon, 30 Nov 2026 16:00:00 +0700</pubDate>",
+        "<pubDate>99999-99-99</pubDate>",
+        "<dc:date>2026</dc:date>",
+    ),
     *("<description>", "</description>", "<content:encoded>", "</content:encoded>", "<content type='xhtml'>"),
     *("<content type='image/png'>", "<summary mode='base64'>", "</summary>", "<category>x</category>", "<author>"),
     *("</author>", "<name>", "<media:group>", "<media:title>", "<source>", "</source>", "<image>", "<textinput>"),
     *("<feed xmlns='http://www.w3.org/2005/Atom'>", "</feed>", "<entry>", "</entry>", "<id>urn:1</id>", "<updated>"),
     *("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>",),
-    *("<a xml:base='http://e.test/'>", "<a xmlns:b='http://purl.org/dc/elements/1.1/'>", "<b:title>", "<x:y>", "</x:y>"),
+    *(
+        "<a xml:base='http://e.test/'>",
+        "<a xmlns:b='http://purl.org/dc/elements/1.1/'>",
+        "<b:title>",
+        "<x:y>",
+        "</x:y>",
+    ),
     *("<![CDATA[", "]]>", "<!--", "-->", "<?xml version='1.0' encoding='big5'?>", "<?php", "?>", "<!DOCTYPE x [", "]>"),
     *("<!ENTITY a '&b;'>", "<!ENTITY b 'bbbb'>", "&a;", "&amp;", "&lt;", "&gt;", "&", "&#55357;", "&#56832;", "&#0;"),
     *("&#1114112;", "&nosuch;", "&eacute;", "&ampx", "<", ">", "'", '"', "=", "/", "<a '", '<a "', "<a b=c", " " * 9),
-    *("<p>", "</p>", "<br>", "<br/>", "<b>", "</b>", "<i>", "<img alt='x'>", "<script>", "</script>", "<li class='job'>"),
+    *(
+        "<p>",
+        "</p>",
+        "<br>",
+        "<br/>",
+        "<b>",
+        "</b>",
+        "<i>",
+        "<img alt='x'>",
+        "<script>",
+        "</script>",
+        "<li class='job'>",
+    ),
     *("<h3>", "</h3>", "<a href='/2'>", "</a>", "<table>", "<tr>", "<td>", "<div>", "</div>", "<svg>", "<title/>"),
     *("ไทย", "มี่", "😀", "\u202e", "\0", "\ufeff", "\u2028", "a", "1", "e@e.test", "aaaaaaaaaaaaaaaaaaaa", "http://["),
     *("https://e.test/a?b=1&c=2", "//", "{", "}", "[", "]", ",", ":", '"id"', '"title"', '"\\ud83d"', "1e999", "null"),
@@ -45,7 +77,19 @@ WRAPPERS = [
     ("<!doctype html><ul>", "</ul>"),
 ]
 
-CODECS = ["utf-8", "utf-8", "utf-8", "utf-16", "utf-32", "cp874", "cp1251", "gb18030", "shift_jis", "iso2022_jp", "big5"]
+CODECS = [
+    "utf-8",
+    "utf-8",
+    "utf-8",
+    "utf-16",
+    "utf-32",
+    "cp874",
+    "cp1251",
+    "gb18030",
+    "shift_jis",
+    "iso2022_jp",
+    "big5",
+]
 
 GOOD = (
     "<?xml version='1.0'?><rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel><title>Jobs</title>"

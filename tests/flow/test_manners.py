@@ -48,14 +48,17 @@ async def test_a_host_that_is_busy_is_left_alone_by_both_replicas_and_the_others
         stage.more = hosts.sources(5)
         one, other = await asyncio.gather(stage.serve(), stage.serve())
 
-        summaries = await asyncio.gather(one.tick(), other.tick())
-        summaries += await asyncio.gather(one.tick(), other.tick())
+        first = await asyncio.gather(one.tick(), other.tick())
+        summaries = [*first, *await asyncio.gather(one.tick(), other.tick())]
 
         assert sum(summary["sources"]["fetched"] for summary in summaries) == 5
         assert {summary["status"] for summary in summaries} == {"ok"}
         assert refusing.fetches.total() == 1
         assert sorted(well.fetches.values()) == [1] * 5
-        waiting = "SELECT round(extract(epoch FROM run_after - now()) / 60) FROM wakebell.jobs WHERE status = 'pending' AND NOT waiting"
+        waiting = (
+            "SELECT round(extract(epoch FROM run_after - now()) / 60) FROM wakebell.jobs "
+            "WHERE status = 'pending' AND NOT waiting"
+        )
         assert await stage.sql.fetchval(waiting) == 60
 
 
@@ -73,3 +76,47 @@ async def test_a_process_that_dies_in_its_turn_leaves_it_to_the_next_one(stage: 
 
         assert summary["sources"]["fetched"] == 3
         assert hosts.most_at_one == 1
+
+
+async def test_no_private_address_is_read_by_a_source_that_may_not(stage: Stage):
+    inside = stage.feeds.add("inside", "Secret")
+    stage.more = f"""
+[sources.guarded]
+kind = "feed"
+url = "{inside.url}"
+deny_private = true
+
+[sources.by_name]
+kind = "feed"
+url = "{inside.url.replace("127.0.0.1", "localhost")}"
+deny_private = true
+"""
+    service = await stage.serve()
+
+    summary = await service.tick()
+
+    assert summary["sources"] | {"fetched": 1, "failed": 2} == summary["sources"]
+    assert inside.fetches == 1, "by the one that may"
+    for name in ("guarded", "by_name"):
+        assert "is at a private address" in (await stage.source(name))["last_error"]
+
+
+async def test_two_replicas_with_different_sources_leave_each_others_alone(stage: Stage):
+    shared = stage.feeds.add("shared", "Cook")
+    theirs = stage.feeds.add("theirs", "Driver", broken="error")
+    one = await stage.serve()
+    del stage.feeds.feeds["theirs"]
+    other = await stage.serve()
+    stage.feeds.feeds["theirs"] = theirs  # the server goes on with it
+    for _ in range(3):
+        await stage.make_due()
+        await one.tick()
+        await other.tick()
+    await stage.make_due()
+
+    summaries = [await other.tick(), await one.tick(), await other.tick()]
+
+    assert [summary["alerts"]["opened"] + summary["alerts"]["resolved"] for summary in summaries] == [0, 0, 0]
+    assert summaries[-1]["alerts"]["open"] == 1
+    assert shared.fetches > 3
+    assert theirs.fetches >= 3

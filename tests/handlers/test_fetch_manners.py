@@ -468,7 +468,8 @@ async def test_a_source_that_only_another_replica_knows_is_left_to_it(world: Wor
         "VALUES ('theirs', 'x', 1800, now(), 'board.example')"
     )
     await world.sql.execute(
-        """UPDATE wakebell.jobs SET payload = '{"source": "theirs", "host": "board.example"}' WHERE status = 'pending'"""
+        "UPDATE wakebell.jobs SET payload = jsonb_build_object('source', 'theirs', 'host', 'board.example') "
+        "WHERE status = 'pending'"
     )
 
     job = await world.run("fetch_source")

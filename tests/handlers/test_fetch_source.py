@@ -10,8 +10,8 @@ from app.context import Context
 from app.domain.errors import PermanentFailure, TemporaryFailure
 from app.domain.items import Fetched, Item, Unchanged
 from app.domain.subscriptions import Subscription
-from app.handlers.fetch_source import match_all
 from app.plans import sources as plan
+from app.rounds import match_all
 from app.stores.items import Match
 from tests.fakes.batches import seen
 from tests.handlers.conftest import Run, Source

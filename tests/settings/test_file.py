@@ -32,6 +32,11 @@ STRUCTURE = [
 ]
 
 VALUES = [
+    (
+        '[service]\ndeny_private = "yes"\n',
+        'service.deny_private: must be true or false, not "yes"; write deny_private = true',
+    ),
+    ("[service]\nhost_gap_seconds = 61\n", "service.host_gap_seconds: must be a number from 0 to 60, not 61"),
     ("[service]\nname = 5\n", 'service.name: must be a text in quotes, not 5; write name = "gigs"'),
     ('[service]\nname = " "\n', "service.name: is empty"),
     ('[service]\nname = "a\\u0000b"\n', "service.name: holds a control character"),

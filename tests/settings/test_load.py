@@ -192,6 +192,17 @@ def test_kind_and_url_alone_make_the_fingerprint(load_text: Load):
     assert len(first) == 64
 
 
+def test_a_source_says_itself_whether_it_may_lead_inside(load_text: Load):
+    settings = load_text(
+        "[service]\ndeny_private = true\nhost_gap_seconds = 0.5\n"
+        '[sources.a]\nkind = "feed"\nurl = "https://a.example"\n'
+        '[sources.b]\nkind = "feed"\nurl = "https://b.example"\ndeny_private = false\n'
+    )
+
+    assert settings.service.host_gap == timedelta(seconds=0.5)
+    assert [source.deny_private for source in settings.sources.values()] == [True, False]
+
+
 def test_more_than_ten_mistakes_are_told_at_once(problems_of: Problems):
     told = problems_of(
         """
@@ -237,7 +248,7 @@ cron = "0 9 * * *"
         'wakebell.toml: service.timezone: there is no time zone "Asia/Bangkock"; did you mean "Asia/Bangkok"?',
         (
             'wakebell.toml: service.nmae: there is no such key; did you mean "name"? '
-            "(there are handlers, language, name, timezone)"
+            "(there are deny_private, handlers, host_gap_seconds, language, name, timezone)"
         ),
         (
             "wakebell.toml: sources.board.every_minutes: must be a number of at least 0.0167 (one second) and at most "

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from app.clients.download import Downloaded
 from app.domain.errors import PermanentFailure, TemporaryFailure
-from app.domain.items import Fetched, Item, Unchanged
-from app.sources import Reading
-from app.domain.markup import MAX_TAGS
 from app.domain.feeds import MAX_ENTRIES
+from app.domain.items import Fetched, Item, Unchanged
+from app.domain.markup import MAX_TAGS
+from app.sources import Reading
 from app.sources.feed import Options, fetch, read
 
 URL = "https://e.test/blog/feed.xml"
@@ -52,6 +52,7 @@ def test_rss_is_read():
 
     assert item == Item(
         key="g1",
+        id="g1",
         title="Bot & C",
         link="https://e.test/jobs/1?a=1&b=2",
         published_at=datetime(2026, 11, 30, 9, tzinfo=UTC),
@@ -71,6 +72,7 @@ def test_atom_is_read():
 
     assert item == Item(
         key="tag:e.test,2026:1",
+        id="tag:e.test,2026:1",
         title="Bot",
         link="https://e.test/blog/1",
         published_at=datetime(2026, 11, 30, 9, tzinfo=UTC),
@@ -306,6 +308,19 @@ async def test_a_missing_feed_is_a_failure():
     async with httpx.AsyncClient() as http:
         with pytest.raises(PermanentFailure, match=r"e\.test answered 404: Not Found"):
             await fetch(Options(url=URL), reading(http))
+
+
+@respx.mock
+async def test_what_a_feed_asks_for_itself_is_passed_on():
+    respx.get(URL).respond(
+        200, text="<rss version='2.0'><channel><ttl>90</ttl><item><title>a</title></item></channel></rss>"
+    )
+
+    async with httpx.AsyncClient() as http:
+        got = await fetch(Options(url=URL), reading(http))
+
+    assert isinstance(got, Fetched)
+    assert got.ttl == timedelta(minutes=90)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -13,6 +14,7 @@ from app.clients.download import Downloaded
 from app.domain import charsets, feeds, text
 from app.domain.constructs import Texts
 from app.domain.errors import Failure
+from app.domain.items import Fetched
 from app.domain.markup import MAX_TAGS, Scan
 from app.domain.references import References
 from app.domain.xmlfeed import XmlFeed
@@ -54,12 +56,12 @@ def as_text(body: bytes) -> None:
 
 
 def fed(body: bytes) -> None:
-    try:
+    fetched: Fetched | None = None
+    with suppress(Failure):
         fetched = feed.read(Downloaded(body=body, content_type="", url=URL), partly=True)
-    except Failure as failure:
-        assert "e.test" in str(failure)
-        return
 
+    if fetched is None:
+        return
     assert len({item.key for item in fetched.items}) == len(fetched.items) <= feeds.MAX_ENTRIES
     for item in fetched.items:
         assert item.key

@@ -82,6 +82,7 @@ def test_each_part_of_an_item_is_found():
 
     assert item == Item(
         key="7",
+        id="7",
         title="Bot & C",
         link="https://e.test/jobs/7",
         published_at=datetime(2026, 11, 30, 9, tzinfo=UTC),
@@ -201,6 +202,13 @@ def test_a_function_that_gets_what_it_cannot_take_finds_nothing():
     [item] = read({"jobs": [{"name": "A", "n": 1}]}, fields={"size": "length(n)", "n": "n"})
 
     assert item.fields == {"n": 1}
+
+
+def test_texts_of_too_much_markup_are_left_out():
+    answer = {"jobs": [{"name": f"T{number}", "body": "<p>x</p>" * 100_000} for number in range(3)]}
+
+    assert [len(item.text) > 0 for item in read(answer, text="body")] == [True, False, False]
+    assert warnings(answer, text="body") == ("texts left out, as there is too much markup in all of them: 2",)
 
 
 def test_values_that_no_database_takes_are_left_out():

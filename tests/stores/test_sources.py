@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -33,7 +33,8 @@ def wanted(
 
 
 def visited(**what: Any) -> Visited:
-    return Visited(**{"host": "board.example", "gap": GAP, "moved_note": "moved", "distrust_note": "distrusted"} | what)
+    given: dict[str, Any] = {"host": "board.example", "gap": GAP} | what
+    return Visited(**given)
 
 
 async def fail(sources: Sources, job: Job, reason: str = "down") -> int:
@@ -284,20 +285,23 @@ async def test_an_unchanged_former_address_says_nothing_of_the_new_one(
     await still_to_be_read(sources, sql)
 
 
-@pytest.mark.parametrize("ending", ["unchanged", "failed"])
+@pytest.mark.parametrize("ending", ["unchanged", "failed", "refused", "gone", "left", "lined up"])
 async def test_a_lost_lease_writes_nothing(sources: Sources, jobs: Jobs, sql: asyncpg.Connection, ending: str):
     await sources.plan([wanted()])
     job = await claimed(jobs)
     await sql.execute("UPDATE wakebell.jobs SET lease_token = 2")
     before = await row(sql)
 
-    writing: Coroutine[Any, Any, object]
-    if ending == "failed":
-        writing = fail(sources, job)
-    else:
-        writing = sources.keep_unchanged(job, "board", "feed:1", visited())
+    endings: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "failed": lambda: fail(sources, job),
+        "unchanged": lambda: sources.keep_unchanged(job, "board", "feed:1", visited()),
+        "refused": lambda: sources.refuse(job, "board", "feed:1", "x", host="board.example", asked=None, jitter=0.5),
+        "gone": lambda: sources.stop(job, "board", "feed:1", "x", host="board.example", gap=GAP),
+        "left": lambda: sources.leave(job, "board"),
+        "lined up": lambda: sources.line_up(job, "board"),
+    }
     with pytest.raises(LeaseLost):
-        await writing
+        await endings[ending]()
 
     assert await row(sql) == before
     assert await sql.fetchval("SELECT status FROM wakebell.jobs") == "running"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fastfeedparser
+import fastfeedparser  # type: ignore[import-not-found] # in the peers' environment alone
 
 Entry = tuple[str | None, str | None, str | None]
 
@@ -10,4 +10,4 @@ Entry = tuple[str | None, str | None, str | None]
 def read(body: bytes) -> list[Entry]:
     """Whatever it raises goes up."""
     found = fastfeedparser.parse(body)
-    return [tuple(entry.get(name) for name in ("title", "link", "id")) for entry in found.entries]
+    return [(entry.get("title"), entry.get("link"), entry.get("id")) for entry in found.entries]

@@ -12,4 +12,5 @@ def read(body: bytes) -> list[Entry]:
     found = feedparser.parse(body)
     if not found.entries and not found.version:
         raise ValueError("no feed")
-    return [tuple(dict.get(entry, name) for name in ("title", "link", "id")) for entry in found.entries]
+    # Not entry.get: it answers for missing names with others.
+    return [(dict.get(entry, "title"), dict.get(entry, "link"), dict.get(entry, "id")) for entry in found.entries]

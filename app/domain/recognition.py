@@ -1,0 +1,225 @@
+"""Which unknown items of a round are known ones that were edited, and when none of a round's keys can be believed.
+
+    unknown --its link, of no other item-----------------------> the known one has a new key
+       |
+       |--nearly all are, and nearly all titles are known------> the brake: nothing is told
+       |
+       |--its title, on the same day, of no other item---------> the known one has a new key
+       |
+       `--> news
+
+Only what the round does not list by its own key can be meant. An edit bears an earlier date: what was published since
+the last round, and days after the one that it looks like, is news.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.domain import identity, links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from app.domain.identity import Marked
+
+FEW = 5
+"""Items. Of fewer, that all of them are unknown says nothing about their keys."""
+
+NEARLY_ALL_PERCENT = 80
+
+DAY = timedelta(days=1)
+
+SAME_TITLE_WITHIN = timedelta(days=2)
+"""Dates of one item, where each round names another one; "Menu of Monday" is a new one each week."""
+
+NUMBERS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyed:
+    """An item of the round, under the key that it is to have."""
+
+    key: str
+    mark: Marked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """An item that is known."""
+
+    id: int
+    key: str
+    link: str | None
+    link_mark: int | None
+    title_mark: int | None
+    published_at: datetime | None
+    first_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognised:
+    """What the unknown items of a round have turned out to be."""
+
+    moves: dict[int, Keyed]
+    """The new key of known items, by their ids."""
+
+    held: frozenset[str]
+    """Keys of what is neither kept nor told this time."""
+
+    unstable: bool
+    """Nearly all keys are new, and nearly all titles known: none of the keys is believed."""
+
+    useless_ids: bool
+    """Nearly all items had another id and the same link: the ids are none."""
+
+
+def recognise(
+    unknown: Sequence[Keyed],
+    listed: Sequence[Keyed],
+    known: Sequence[Known],
+    *,
+    last_round_at: datetime | None,
+    now: datetime,
+    ignored: frozenset[str] = frozenset(),
+) -> Recognised:
+    """What `unknown`, those of the `listed` without a row, are.
+
+    `known` are the items that share a link or a title with one of them, whether they are listed or not; `ignored` are
+    the parameters that their links are compared without.
+    """
+    compared = _Compared(listed, known, last_round_at, now, ignored)
+    if any(keyed.mark.key for keyed in unknown):
+        return _decided(unknown, compared)
+    moves = compared.by_link(unknown)
+    many = len(listed) >= FEW
+    useless = many and len(moves) * 100 >= NEARLY_ALL_PERCENT * len(listed)
+    taken = {keyed.key for keyed in moves.values()}
+    left = [keyed for keyed in unknown if keyed.key not in taken]
+    if (braked := compared.brake(left, moves)) is not None:
+        return Recognised(
+            moves=moves | braked,
+            held=frozenset(keyed.key for keyed in left) - {keyed.key for keyed in braked.values()},
+            unstable=True,
+            useless_ids=False,
+        )
+    moves |= compared.by_title(left, moves)
+    return Recognised(moves=moves, held=frozenset(), unstable=False, useless_ids=useless)
+
+
+def _decided(unknown: Sequence[Keyed], compared: _Compared) -> Recognised:
+    """Keys that a person has chosen are believed, but for the brake."""
+    braked = compared.brake(unknown, {})
+    held = frozenset(keyed.key for keyed in unknown) - {keyed.key for keyed in (braked or {}).values()}
+    return Recognised(
+        moves=braked or {},
+        held=held if braked is not None else frozenset(),
+        unstable=braked is not None,
+        useless_ids=False,
+    )
+
+
+class _Compared:
+    """A round beside what is known."""
+
+    def __init__(
+        self,
+        listed: Sequence[Keyed],
+        known: Sequence[Known],
+        last_round_at: datetime | None,
+        now: datetime,
+        ignored: frozenset[str],
+    ) -> None:
+        self._listed = len(listed)
+        self._keys = {keyed.key for keyed in listed}
+        self._last_round_at = last_round_at
+        self._now = now
+        self._ignored = ignored
+        self._links = Counter(keyed.mark.link_mark for keyed in listed)
+        self._titles = Counter(keyed.mark.title_mark for keyed in listed)
+        self._pairs = Counter((keyed.mark.link_mark, keyed.mark.title_mark) for keyed in listed)
+        self._by_link: dict[int | None, list[Known]] = defaultdict(list)
+        self._by_title: dict[int | None, list[Known]] = defaultdict(list)
+        for item in known:
+            self._by_link[item.link_mark].append(item)
+            self._by_title[item.title_mark].append(item)
+
+    def by_link(self, unknown: Iterable[Keyed]) -> dict[int, Keyed]:
+        """Whose link no other item has, or whose link and title together."""
+        moves: dict[int, Keyed] = {}
+        for keyed in unknown:
+            mark = keyed.mark
+            if mark.link_mark is None:
+                continue
+            same = self._by_link[mark.link_mark]
+            titled = [item for item in same if item.title_mark == mark.title_mark]
+            if self._links[mark.link_mark] > 1 or len(same) > 1 or identity.is_home(mark.link):
+                same = titled if self._pairs[mark.link_mark, mark.title_mark] == 1 else []
+            if (item := self._one(same, moves)) is not None and not self._is_since(keyed, item):
+                moves[item.id] = keyed
+        return moves
+
+    def by_title(self, unknown: Iterable[Keyed], taken: dict[int, Keyed]) -> dict[int, Keyed]:
+        """Whose title no other item has, on the day of the known one, and whose address has the same numbers.
+
+        An edit corrects words; two openings under one title have two numbers.
+        """
+        moves: dict[int, Keyed] = {}
+        for keyed in unknown:
+            if self._titles[keyed.mark.title_mark] > 1:
+                continue
+            item = self._one(self._by_title[keyed.mark.title_mark], taken | moves)
+            if item is not None and self._is_same_day(keyed, item) and _numbers(keyed) == self._numbers(item):
+                moves[item.id] = keyed
+        return moves
+
+    def brake(self, unknown: Sequence[Keyed], taken: dict[int, Keyed]) -> dict[int, Keyed] | None:
+        """The known items that the unknown ones are by their titles, when no key of this round can be believed."""
+        if self._listed < FEW or len(unknown) * 100 < NEARLY_ALL_PERCENT * self._listed:
+            return None
+        moves: dict[int, Keyed] = {}
+        titles: set[int] = set()
+        for keyed in unknown:
+            titled = (item for item in self._by_title[keyed.mark.title_mark] if item.key not in self._keys)
+            same = [item for item in titled if item.id not in taken and _is_near(keyed, item)]
+            if same:
+                titles.add(keyed.mark.title_mark)
+            if free := [item for item in same if item.id not in moves]:
+                moves[free[0].id] = keyed
+        of = len({keyed.mark.title_mark for keyed in unknown})
+        return moves if len(titles) >= FEW and len(titles) * 100 >= NEARLY_ALL_PERCENT * of else None
+
+    def _one(self, same: Sequence[Known], taken: dict[int, Keyed]) -> Known | None:
+        """The only one, when the round does not list it and it is nobody else's."""
+        if len(same) != 1 or same[0].key in self._keys or same[0].id in taken:
+            return None
+        return same[0]
+
+    def _is_since(self, keyed: Keyed, item: Known) -> bool:
+        new, old = keyed.mark.item.published_at, item.published_at
+        if new is None or old is None or self._last_round_at is None:
+            return False
+        return new > max(self._last_round_at, old + DAY)
+
+    def _is_same_day(self, keyed: Keyed, item: Known) -> bool:
+        new, old = keyed.mark.item.published_at, item.published_at
+        if new is not None and old is not None:
+            return new == old or (new.date() == old.date() and not (self._last_round_at and new > self._last_round_at))
+        return new is old and self._now - item.first_seen_at < DAY
+
+    def _numbers(self, item: Known) -> list[str]:
+        return NUMBERS.findall(links.canonical(item.link, self._ignored) if item.link else item.key)
+
+
+def _is_near(keyed: Keyed, item: Known) -> bool:
+    new, old = keyed.mark.item.published_at, item.published_at
+    return new is None or old is None or abs(new - old) <= SAME_TITLE_WITHIN
+
+
+def _numbers(keyed: Keyed) -> list[str]:
+    return NUMBERS.findall(keyed.mark.link or keyed.key)

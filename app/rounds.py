@@ -1,0 +1,75 @@
+"""What one round of a source is made of, for a tick and for a preview: reading it by its kind, judging what came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from app import plugins
+from app.domain import matching
+from app.domain.errors import ServiceError, TemporaryFailure
+from app.stores.items import Match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from app.domain.items import Fetched, Item, Unchanged
+    from app.domain.matching import Judged
+    from app.domain.subscriptions import Subscription
+    from app.settings import SourceSettings
+    from app.sources import Reading
+
+log = logging.getLogger(__name__)
+
+
+async def read(source: SourceSettings, reading: Reading, *, seconds: float) -> Fetched | Unchanged:
+    """One round of the source, by its kind, within so many seconds.
+
+    Raises:
+        Failure: it could not be read, whatever its kind has raised.
+    """
+    module = plugins.load("app.sources", source.kind)
+    bound = asyncio.timeout(seconds)
+    try:
+        async with bound:
+            fetched: Fetched | Unchanged = await module.fetch(source.options, reading)
+    except TimeoutError as error:
+        if not bound.expired():
+            raise _bug(source, error) from error
+        # Told as a failure: one that hangs longer than a small budget lasts would else be cut in every tick, unseen.
+        raise TemporaryFailure(f"did not finish its answer in the {seconds:.1f} s that it had") from error
+    except ServiceError:
+        raise
+    except Exception as error:  # a bug of its kind: tried again later, not as the head of its line
+        raise _bug(source, error) from error
+    return fetched
+
+
+def judge_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> Iterator[Judged]:
+    """Each item with the verdict of each subscription, as of now. Takes as long as texts are long: not for the loop."""
+    # The thread's own time: what others compute meanwhile slows no pattern.
+    return matching.judge_all(items, source, subscriptions, now=datetime.now(UTC), clock=time.thread_time)
+
+
+def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> list[Match]:
+    """Who is to hear of which item, should it be new: one entry for each item and recipient."""
+    asking = [subscription for subscription in subscriptions if subscription.hears(source)]
+    found: list[Match] = []
+    slow: set[str] = set()
+    for judged in judge_all(items, source, asking) if asking else ():
+        found += [
+            Match(key=judged.item.key, recipient=recipient, subscriptions=names)
+            for recipient, names in judged.recipients().items()
+        ]
+        slow.update(subscription.name for subscription, verdict in judged.verdicts if verdict.slow)
+    if slow:
+        log.warning("pattern took too long", extra={"source": source, "subscriptions": sorted(slow)})
+    return found
+
+
+def _bug(source: SourceSettings, error: Exception) -> TemporaryFailure:
+    log.error("source crashed", extra={"source": source.name, "kind": source.kind}, exc_info=error)
+    return TemporaryFailure(f"{type(error).__name__}: {error}")

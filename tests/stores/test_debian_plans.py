@@ -1,0 +1,68 @@
+"""The queue's plans on Debian's PostgreSQL: older than the embedded one, and it compiles what it thinks is dear."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+from sqlalchemy.dialects.postgresql import asyncpg as dialect
+
+from app.stores import looks
+from app.stores.migrations import migrate
+from tests.fakes.debian import PROGRAMS, debian
+from tests.stores import test_claim_plan as claims
+from tests.stores import test_jobs_plan as keeping
+from tests.stores.pages import JIT, plans, read
+from tests.stores.test_looks import ABOUT
+
+pytestmark = pytest.mark.skipif(PROGRAMS is None, reason="needs Debian's PostgreSQL, of its package postgresql")
+
+COMPILED = ("jit = on", "jit_above_cost = 0", "jit_inline_above_cost = 0", "jit_optimize_above_cost = 0")
+"""Everything that may be compiled is."""
+
+ALL = "SELECT sum(priority * 2 + attempts) FROM wakebell.jobs"
+EXPIRED = """
+UPDATE wakebell.jobs SET status = 'running', started_at = now(), lease_token = 1, lease_until = now() - interval '1 s'
+WHERE id IN (SELECT id FROM wakebell.jobs WHERE status = 'pending' AND run_after <= now() ORDER BY id DESC LIMIT 300)
+"""
+FINISH = "SELECT wakebell.end_job((SELECT min(id) FROM wakebell.jobs WHERE status = 'running'), 1, 'retry', 60, 'no')"
+LOOK = looks.LOOK.compile(dialect=dialect.dialect())
+LOOK_PAGES = 500
+
+STATEMENTS = (claims.CLAIM_100, claims.CLAIM_1000, claims.CLAIM_ONE, claims.RESCUE, keeping.TURN, FINISH)
+
+
+@pytest.fixture
+async def old() -> AsyncIterator[asyncpg.Connection]:
+    with debian(jit="on") as url:
+        await migrate(url)
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+@pytest.mark.timeout(300)
+async def test_plans_are_those_of_the_newest_and_never_compiled(old: asyncpg.Connection, sql: asyncpg.Connection):
+    assert await claims.faults(old) == []
+    assert await look_faults(old) == []
+
+    await claims.faults(sql)
+    for connection in (old, sql):
+        await connection.execute(EXPIRED)
+    there = {statement: await plans(old, statement, settings=COMPILED) for statement in STATEMENTS}
+    here = {statement: await plans(sql, statement) for statement in STATEMENTS}
+
+    assert JIT in (await plans(old, ALL, settings=COMPILED)).outside, "this server compiles nothing at all"
+    assert {statement: told.compiled for statement, told in there.items() if told.compiled} == {}
+    assert {s: told.indexes for s, told in there.items()} == {s: told.indexes for s, told in here.items()}
+
+
+async def look_faults(sql: asyncpg.Connection) -> list[str]:
+    """Of the statement that each tick begins with, which is no function: as the server comes, with `jit` on."""
+    names = [parameter for parameter in (LOOK.positiontup or [])]
+    arguments = [looks._params(ABOUT)[name] for name in names]
+    told = await plans(sql, str(LOOK), *arguments)
+    count, scans = await read(sql, str(LOOK), *arguments)
+    faults = [plan for plan in (*told.inside, told.outside) if JIT in plan]
+    return faults + ([f"{count} pages, {scans} times all"] if count > LOOK_PAGES or scans else [])
