@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app import main, settings
-from app.domain import pace
+from app import main, plugins, settings
+from app.domain import conditions, pace
 from app.domain.errors import ConfigError, ServiceError
 from app.stores.database import connect
 from app.stores.schema import schema_state, unfit_database
@@ -89,10 +89,21 @@ def _described(configured: Settings) -> list[str]:
     lines = [f"source {s.name}: {s.kind}, every {pace.told(s.every)}" for s in configured.sources.values()]
     lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
     lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
-    lines += [f"subscription {s.name}: to {', '.join(s.to)}" for s in configured.subscriptions]
+    fields = {name: _fields_of(source) for name, source in configured.sources.items()}
+    for subscription in configured.subscriptions:
+        told = ["to " + ", ".join(subscription.to), *conditions.told(subscription)]
+        lines.append(f"subscription {subscription.name}: {'; '.join(told)}")
+        lines += [f"subscription {subscription.name}: {doubt}" for doubt in conditions.doubts(subscription, fields)]
     lines += [line for source in configured.sources.values() if (line := _only_here(source))]
     every_by_source = {source.name: source.every for source in configured.sources.values()}
     return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every)]
+
+
+def _fields_of(source: SourceSettings) -> frozenset[str] | None:
+    """The fields that its items may have; None: who knows."""
+    known: frozenset[str] | None = getattr(plugins.load("app.sources", source.kind), "FIELDS", None)
+    named = getattr(source.options, "fields", None)
+    return frozenset(named) if isinstance(named, dict) else known
 
 
 def _handlers(service: Service) -> list[str]:

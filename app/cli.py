@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from app import __version__, commands_jobs, commands_queues, logs, settings
+from app import __version__, commands_jobs, commands_preview, commands_queues, logs, settings
 from app.domain.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     migrate = command("migrate", _migrate, "Bring the database's schema up to this release.")
     send_test = command("send-test", _send_test, "Send one real message now, and tell what the provider said.")
     send_test.add_argument("recipient", metavar="RECIPIENT", help="a name in [recipients.*]")
+    commands_preview.add(command)
     check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
     commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_queues.add(command, _database_alone)

@@ -8,6 +8,8 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
 from app import plugins
 from app.domain import matching
 from app.domain.errors import ServiceError, TemporaryFailure
@@ -15,6 +17,8 @@ from app.stores.items import Match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pydantic import BaseModel
 
     from app.domain.items import Fetched, Item, Unchanged
     from app.domain.matching import Judged
@@ -72,4 +76,23 @@ def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscr
 
 def _bug(source: SourceSettings, error: Exception) -> TemporaryFailure:
     log.error("source crashed", extra={"source": source.name, "kind": source.kind}, exc_info=error)
-    return TemporaryFailure(f"{type(error).__name__}: {error}")
+    return TemporaryFailure(_without_secrets(f"{type(error).__name__}: {error}", source.options))
+
+
+def _without_secrets(words: str, options: BaseModel) -> str:
+    """Nobody knows what a library puts into its errors: the address that it was given, for one."""
+    url = str(getattr(options, "url", ""))
+    for secret in sorted({url, url.partition("?")[2], *_secrets(options.model_dump())}, key=len, reverse=True):
+        words = words.replace(secret, "…") if secret else words
+    return words
+
+
+def _secrets(value: object) -> Iterator[str]:
+    match value:
+        case SecretStr():
+            yield value.get_secret_value()
+        case dict():
+            for inner in value.values():
+                yield from _secrets(inner)
+        case _:
+            pass

@@ -90,6 +90,12 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+@pytest.fixture(scope="session")
+def server_url() -> str:
+    """The run's server, at a database that is nobody's: for what stands in front of all of them."""
+    return _server()
+
+
 @pytest.fixture
 async def empty_database_url() -> AsyncIterator[str]:
     """A database of the test's own with nothing in it."""

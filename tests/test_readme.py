@@ -72,11 +72,12 @@ def test_its_configuration_is_taken(tmp_path: Path):
         "LINE_CHANNEL_ACCESS_TOKEN": "a-token",
         "LINE_USER_ID": "U" + "0" * 32,
         "FEED_TOKEN": "Bearer a-token",
+        "GIG_TOKEN": "Bearer another",
     }
 
     configured = settings.load(environ)
 
-    assert list(configured.sources) == ["remote_jobs"]
+    assert list(configured.sources) == ["remote_jobs", "gig_api", "board"]
     assert configured.alerts == ("me",)
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
+from app import preview
 from app.api.auth import api_token
 from app.api.cursors import instant
 from app.api.deps import HeldStores, the_service
+from app.api.errors import Problem
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ async def list_sources(service: Annotated[Service, Depends(the_service)], stores
     configured = service.settings.sources
     states = await stores.listings.list_sources(list(configured))
     return JSONResponse({"sources": [told(source, states.get(source.name)) for source in configured.values()]})
+
+
+@router.post("/{name}/preview")
+async def preview_source(name: str, service: Annotated[Service, Depends(the_service)]) -> JSONResponse:
+    """A dry run: 200 also when the source fails, which `status` and `reason` say. Asks no database, sends nothing."""
+    try:
+        return JSONResponse(await preview.run(service.settings, name))
+    except preview.UnknownSource as error:
+        raise Problem(404, "Not Found", str(error)) from None
 
 
 def told(source: SourceSettings, state: StoredSource | None) -> dict[str, Any]:

@@ -25,6 +25,9 @@ MAX_ENTRIES = 10_000
 MAX_VALUES = 200_000
 """Objects and lists of one JSON document; each takes up to 200 bytes of memory, and may be two of the document."""
 
+FIELDS = frozenset({"categories", "author"})
+"""What an item of a feed may have beside its parts."""
+
 MAX_TAGS = 100
 """Of one JSON item."""
 
@@ -179,9 +182,6 @@ def _json_entry(item: Mapping[str, Any], base: str, texts: Texts) -> Entry:
         text=max(plain, key=len),
         fields=named_fields(categories=tags[:MAX_TAGS] if isinstance(tags, list) else ()),
     )
-
-
-FIELDS = frozenset({"categories", "author"})
 
 
 def named_fields(*, categories: Iterable[Any] = (), author: Any = None) -> dict[str, str]:

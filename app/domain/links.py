@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ TRACKING = frozenset(
 
 TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "matomo_", "piwik_")
 
+ABSOLUTE = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?:[/?#].*)?")
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -39,9 +42,10 @@ def absolute(link: str, base: str) -> str | None:
     link = clean(link).replace(" ", "%20")
     if not link or len(link) > LINK_LIMIT:
         return None
+    if ABSOLUTE.fullmatch(link):  # most of a feed's links, which need no closer look
+        return link
     try:
-        # What is absolute needs no base, and most of a feed's links are.
-        whole = link if link.startswith(("https://", "http://")) else urljoin(_without_query(base), link)
+        whole = urljoin(_without_query(base), link)
         parts = urlsplit(whole)
         usable = parts.scheme in DEFAULT_PORTS and parts.hostname
     except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from html.entities import html5
+from io import StringIO
 
 from app.domain.text import code_points
 
@@ -22,8 +23,13 @@ ENTITY_LIMIT = 1_000
 ENTITY_BUDGET = 100_000
 """Characters that a document's own entities may add: more is an attack ("a billion laughs"), and stays unexpanded."""
 
+MAX_REFERENCES = 300_000
+"""Of one document, but for XML's own five; numbers in a row are one. They take half a second; what is beyond stays as
+it is written."""
+
 UNDECLARED = "entities that are not declared"
 STRAY_SIGNS = "stray & or <"
+TOO_MANY = "too many references"
 
 
 @dataclass(slots=True)
@@ -32,6 +38,7 @@ class References:
 
     entities: dict[str, str] = field(default_factory=dict)
     budget: int = ENTITY_BUDGET
+    left: int = MAX_REFERENCES
 
     faults: set[str] = field(default_factory=set)
     """What XML forbids and was read all the same, in words for people."""
@@ -45,7 +52,11 @@ class References:
             return piece
         if STRAY_SIGNS not in self.faults and STRAY.search(piece):
             self.faults.add(STRAY_SIGNS)
-        piece = OTHERS.sub(self._written, piece)
+        if self.left:
+            piece, count = OTHERS.subn(self._written, piece, self.left)
+            self.left -= count
+        else:
+            self.faults.add(TOO_MANY)
         for name, character in OWN_NAMES:
             piece = piece.replace(name, character)
         return piece
@@ -64,8 +75,9 @@ class References:
 
     def _written(self, found: re.Match[str]) -> str:
         if found["numeric"]:
-            # An "&" so written begins no reference with what follows.
-            return "".join(map(chr, code_points(found["numeric"]))).replace("&", "&amp;")
+            written = StringIO()  # joining would hold each character by itself first
+            written.writelines(map(chr, code_points(found["numeric"])))
+            return written.getvalue().replace("&", "&amp;")  # an "&" so written begins no reference
         name = found["name"]
         own = self.entities.get(name)
         if own is not None and len(own) <= self.budget:

@@ -142,8 +142,8 @@ def code_points(run: str) -> Iterator[int]:
     Two that are the halves of a pair are one character; what XML cannot hold is U+FFFD.
     """
     high = 0
-    for digits, hexadecimal in NUMBER.findall(run):
-        point = int(digits) if digits else int(hexadecimal, 16)
+    for found in NUMBER.finditer(run):  # not findall: a million of them would be held at once
+        point = int(found[1]) if found[1] else int(found[2], 16)
         if high and 0xDC00 <= point <= 0xDFFF:  # noqa: PLR2004 - the second half of a pair
             yield 0x10000 + ((high - 0xD800) << 10) + (point - 0xDC00)
             high = 0

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 MAX_ELEMENTS = 500
 """Of one entry that are looked at."""
 
+MAX_DECLARING = 50_000
+"""Tags that are looked at for namespaces and bases. Some software declares all of them at each element; once known, a
+prefix stays known."""
+
 MISMATCHED = "tags that do not match"
 
 WARNINGS = frozenset({"b", "br"})
@@ -88,6 +92,7 @@ class XmlFeed:
     """There is a channel, or a namespace of RSS: RDF alone may be about anything."""
 
     _prefixes: dict[str, str] = field(default_factory=dict)
+    _declaring: int = 0
     _known: dict[tuple[str, str], tuple[str, Part]] = field(default_factory=dict)
     _open: list[_Open] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -158,7 +163,8 @@ class XmlFeed:
         default = around.default if around else ""
         base = around.base if around else Base(url=self.url)
         attributes: dict[str, str] = {}
-        if "xmlns" in tag or "base" in tag:
+        if ("xmlns" in tag or "base" in tag) and self._declaring < MAX_DECLARING:
+            self._declaring += 1
             attributes = attributes_of(tag, self.references)
             default = self._declare(attributes, default)
             if href := attributes.get("xml:base", attributes.get("base")):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.domain import manners
 from app.domain.jobs import retry_delays
-from app.stores import hosts, jobs, messages, sql
+from app.domain.watching import UNWATCHED
+from app.stores import hosts, jobs, messages, sql, states
 from app.stores.database import rows
 from app.stores.text import array, clean
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from app.domain.jobs import Job
     from app.domain.manners import Visited
+    from app.domain.watching import Watch
     from app.stores.database import Database
 
 SQL = sql.load("sources")
@@ -109,12 +111,15 @@ class Sources:
         wait = timedelta(seconds=float(found[0].pop("wait_seconds") or 0))
         return SourceState(**found[0] | {"wait": wait, "host_waits": bool(found[0]["host_waits"])})
 
-    async def keep_unchanged(self, job: Job, name: str, fingerprint: str, visited: Visited) -> None:
+    async def keep_unchanged(
+        self, job: Job, name: str, fingerprint: str, visited: Visited, watch: Watch = UNWATCHED
+    ) -> None:
         """A 304: the source answers, nothing is new and nothing ages. Finishes the job with it; raises LeaseLost."""
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await hosts.answered_in(db, visited.host, gap=visited.gap)
             if await settle_in(db, name, fingerprint, visited):
+                await states.judge_in(db, name, watch, None)
                 await jobs.finish_in(db, job, "done", result={"unchanged": True})
             else:
                 await leave_in(db, job, name)
@@ -224,7 +229,7 @@ class Sources:
 
 
 async def lock_in(db: AsyncConnection, name: str) -> dict[str, Any] | None:
-    """The source's fingerprint and primed mark, locked to the end of the transaction."""
+    """What a round is judged by, locked to the end of the transaction: fingerprint, primed mark, rule of keys, dates."""
     found = await rows(db, SQL["lock"], {"name": name})
     return found[0] if found else None
 

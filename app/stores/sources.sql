@@ -93,7 +93,7 @@ WHERE s.name = :name;
 -- name: lock
 -- The source of a round that is about to be stored. Held to the end of the transaction, so that two rounds of one
 -- source are stored one after the other and `primed_at` is read where it is decided.
-SELECT fingerprint, primed_at
+SELECT fingerprint, primed_at, key_rule, oldest_at, last_round_at, now() AS now
 FROM wakebell.sources
 WHERE name = :name
 FOR UPDATE;

@@ -30,7 +30,9 @@ def debian(**options: str) -> Iterator[str]:
     told = " ".join(f"-c {name}={value}" for name, value in settings.items())
     data, log = folder / "data", folder / "log"
     try:
-        _run("initdb", data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", **user)
+        _run(
+            "initdb", data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", **user
+        )
         _run("pg_ctl", data, "--wait", f"--log={log}", f"--options={told}", "start", **user)
         try:
             yield f"postgresql://postgres@/postgres?host={quote(str(folder))}"

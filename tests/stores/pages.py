@@ -73,9 +73,7 @@ class Plans:
         return [plan for plan in self.inside if JIT in plan and re.search(r" on jobs\b", plan)]
 
 
-async def plans(
-    sql: asyncpg.Connection, statement: str, *arguments: Any, settings: Sequence[str] = ()
-) -> Plans:
+async def plans(sql: asyncpg.Connection, statement: str, *arguments: Any, settings: Sequence[str] = ()) -> Plans:
     """By the server's auto_explain, which is a superuser's. What the statement has done is taken back."""
     told: list[str] = []
 

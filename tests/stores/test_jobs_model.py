@@ -207,6 +207,8 @@ class Model:
         return [self.retry(row) for row in chosen].count("pending")
 
 
+EXAMPLES = 50
+
 PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate, hypothesis.Phase.shrink)
 """Without explaining, which takes minutes on a database."""
 
@@ -376,7 +378,7 @@ def test_the_queue_does_what_its_model_does(database_url: str):
             sql = own.run(opened(database_url))
 
         try:
-            settings = hypothesis.settings(max_examples=50, stateful_step_count=40, deadline=None, phases=PHASES)
+            settings = hypothesis.settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None, phases=PHASES)
             run_state_machine_as_test(Here, settings=settings)
         finally:
             own.run(Here.sql.close())

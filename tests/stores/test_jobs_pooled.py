@@ -6,16 +6,17 @@ What sets the stage and looks behind it goes straight to the server; those who p
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 from urllib.parse import urlsplit
 
 import asyncpg
-import hypothesis
 import pytest
+from sqlalchemy import text
 
-from tests.fakes.pooler import PROGRAM, Pooler, pooler
+from app.stores import database
+from tests.fakes.pooler import PROGRAM, pooler
 from tests.stores import (
     test_jobs,
     test_jobs_deadlocks,
@@ -31,6 +32,10 @@ from tests.stores import (
 )
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer, of Debian's package of that name")
+
+CONNECTIONS_OF_STORES = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'wakebell'
+"""
 
 PROOFS: tuple[ModuleType, ...] = (
     test_jobs,
@@ -54,5 +59,33 @@ globals().update(
 )
 
 
-@pytest.fixture(scope="session")
-def way(server_url: str) -> Iterator[Pooler]: ...
+@pytest.fixture(scope="module")
+def port(server_url: str) -> Iterator[int]:
+    """Of one pooler for all tests: it has two connections for each of their databases."""
+    with asyncio.Runner() as runner:
+        running = pooler(server_url)
+        way = runner.run(running.__aenter__())
+        yield urlsplit(way.url).port or 0
+        runner.run(running.__aexit__(None, None, None))
+
+
+@pytest.fixture(autouse=True)
+def _through_the_pooler(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection of a store."""
+    straight = database._engine
+    monkeypatch.setattr(database, "_engine", lambda address: straight(replace(address, host="127.0.0.1", port=port)))
+    monkeypatch.setattr(test_jobs_model, "EXAMPLES", 10)
+
+
+async def test_five_at_once_share_two_connections(database_url: str, sql: asyncpg.Connection):
+    databases = [database.connect(database_url) for _ in range(5)]
+    try:
+        for one in databases:
+            async with one.transaction() as db:
+                await db.execute(text("SELECT 1"))
+        [connections] = await sql.fetchrow(CONNECTIONS_OF_STORES)
+    finally:
+        for one in databases:
+            await one.dispose()
+
+    assert connections in {1, 2}

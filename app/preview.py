@@ -1,0 +1,171 @@
+"""A dry run of one source: what it lists, who would hear of it and why, and the very messages they would get.
+
+    read, as a first round --> judge each item --> compose what one tick would tell, were all of it new
+
+All of it is what a tick does, by the same functions; nothing is written and nothing sent, and no database is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from app import rounds
+from app.clients.http import host_of
+from app.clients.visits import Visit
+from app.context import guarded, outbound, user_agent
+from app.domain import manners
+from app.domain.errors import Failure, ServiceError
+from app.domain.items import Unchanged
+from app.domain.messages import DigestItem, Part
+from app.domain.shown import instant
+from app.handlers.compose_messages import composer
+from app.handlers.fetch_source import SHORT, STORING, TIMEOUT
+from app.sources import Reading
+from app.stores.items import as_kept
+from app.stores.messages import MOST_ITEMS
+from app.stores.text import clean
+from app.threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from app.domain.items import Fetched
+    from app.domain.matching import Judged
+    from app.domain.messages import Body
+    from app.settings import Settings, SourceSettings
+
+MOST_SHOWN = 200
+"""Items."""
+
+TEXT_SHOWN = 4000
+"""Characters of an item's text and of each of its fields."""
+
+READING_SECONDS = (TIMEOUT - SHORT - STORING).total_seconds()
+"""What a fetch has in a tick that has just begun."""
+
+
+class UnknownSource(ServiceError):
+    """The configuration has no source of that name."""
+
+
+async def run(settings: Settings, name: str) -> dict[str, Any]:
+    """What a preview is as data. `status` is `ok`, or `failed` with the reason: a failing source is a good answer.
+
+    Raises:
+        UnknownSource: the sentence names those that there are.
+    """
+    source = settings.sources.get(name)
+    if source is None:
+        known = f"it has {', '.join(settings.sources)}" if settings.sources else "it has none"
+        raise UnknownSource(f'the configuration has no source "{clean(name, limit=100)}"; {known}')
+    bound = asyncio.timeout(TIMEOUT.total_seconds())
+    try:
+        async with bound:
+            fetched, warnings = await _read(settings, source)
+            return dict(await in_thread(partial(_told, settings, source, fetched, warnings)))
+    except Failure as failure:
+        return _failed(name, str(failure))
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        return _failed(name, f"reading and judging took more than {TIMEOUT.total_seconds():g} s")
+
+
+async def _read(settings: Settings, source: SourceSettings) -> tuple[Fetched, list[str]]:
+    agent = user_agent(settings)
+    client = guarded if source.deny_private else outbound
+    address = str(getattr(source.options, "url", ""))
+    async with client(agent) as http, Visit(http, address=address) as visit:
+        # Without validators: whatever a tick knows of the source, here all of it is wanted.
+        reading = Reading(source=source.name, http=visit.http, user_agent=agent)
+        fetched = await rounds.read(source, reading, seconds=READING_SECONDS)
+        moved = manners.moved_to(visit.answers)
+    if isinstance(fetched, Unchanged):
+        raise Failure("answered that nothing has changed, though nothing was asked about a change")
+    warnings = list(fetched.warnings)
+    if moved is not None:
+        warnings.append(f"it has moved for good to {host_of(moved)}: change its url")
+    return fetched, warnings
+
+
+def _failed(name: str, reason: str) -> dict[str, Any]:
+    told = " ".join(clean(reason).split())
+    return {"source": name, "status": "failed", "reason": told, "warnings": [], "items": [], "messages": []}
+
+
+def _told(settings: Settings, source: SourceSettings, fetched: Fetched, warnings: list[str]) -> dict[str, Any]:
+    judged = list(rounds.judge_all(fetched.items, source.name, settings.subscriptions))
+    owed = _owed(source, judged)
+    total, reason = len(judged), None
+    if not total:
+        reason = "it lists nothing"
+    elif total > MOST_SHOWN:
+        reason = f"the first {MOST_SHOWN} of its {total:,} items are shown"
+    slow = sorted({asked.name for one in judged for asked, verdict in one.verdicts if verdict.slow})
+    return {
+        "source": source.name,
+        "status": "ok",
+        "reason": reason,
+        "warnings": [
+            *(clean(warning) for warning in warnings),
+            *(f"a pattern of {name} takes too long: it counts as not found" for name in slow),
+            *(
+                f"{recipient} would hear of {MOST_ITEMS} items at once, and of the other {len(items) - MOST_ITEMS} next"
+                for recipient, items in owed.items()
+                if len(items) > MOST_ITEMS
+            ),
+        ],
+        "items": [_item(one) for one in judged[:MOST_SHOWN]],
+        "messages": list(_messages(settings, owed)),
+    }
+
+
+def _owed(source: SourceSettings, judged: Sequence[Judged]) -> dict[str, list[DigestItem]]:
+    """Who would hear of which items, in the order in which a round keeps them; of two with one key, of the first."""
+    owed: dict[str, list[DigestItem]] = {}
+    judged_by_key: dict[str, Judged] = {}
+    for one in judged:
+        judged_by_key.setdefault(str(as_kept(one.item)["key"]), one)
+    for _, one in sorted(judged_by_key.items()):
+        kept = as_kept(one.item)
+        for recipient, names in one.recipients().items():
+            told = DigestItem(title=str(kept["title"]), link=kept["link"], source=source.name, subscriptions=names)
+            owed.setdefault(recipient, []).append(told)
+    return owed
+
+
+def _messages(settings: Settings, owed: dict[str, list[DigestItem]]) -> Iterator[dict[str, Any]]:
+    for recipient in settings.recipients.values():
+        if recipient.name in owed:
+            for body in composer(settings, recipient)(tuple(owed[recipient.name][:MOST_ITEMS])):
+                yield {"recipient": recipient.name, "channel": recipient.channel, "parts": _parts(body)}
+
+
+def _parts(body: Body) -> list[dict[str, Any]]:
+    parts = body.parts or (Part(text=body.text, length=len(body.text)),)
+    return [{"text": part.text, "length": part.length, "limit": part.limit} for part in parts]
+
+
+def _item(judged: Judged) -> dict[str, Any]:
+    item, kept = judged.item, as_kept(judged.item)
+    return {
+        "key": kept["key"],
+        "title": kept["title"],
+        "link": kept["link"],
+        "published": None if item.published_at is None else instant(item.published_at),
+        "text": clean(item.text, limit=TEXT_SHOWN),
+        "fields": {clean(name): _value(value) for name, value in item.fields.items()},
+        "matches": [
+            {"subscription": asked.name, "matched": verdict.matched, "why": clean(verdict.why)}
+            for asked, verdict in judged.verdicts
+        ],
+    }
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return clean(str(value), limit=TEXT_SHOWN)
