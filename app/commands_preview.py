@@ -12,7 +12,7 @@ from app.domain.errors import ServiceError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from app.commands import AddCommand
 
@@ -45,19 +45,23 @@ def _preview(args: argparse.Namespace) -> int:
     if found["status"] != "ok":
         raise ServiceError(f"source {args.source}: {found['reason']}")
     if not args.json:
-        print("\n".join(_lines(found)))
+        asking = {asked.name for asked in configured.subscriptions if asked.hears(args.source)}
+        print("\n".join(_lines(found, asking)))
     return 0
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _lines(found: Mapping[str, Any], asking: Collection[str]) -> Iterator[str]:
+    """`asking` are the subscriptions to this source: of others it need not be said for each item that they are not."""
     items, messages = found["items"], found["messages"]
     heard = sum(any(match["matched"] for match in item["matches"]) for item in items)
     shown = f"{len(items)} item{'' if len(items) == 1 else 's'}, {heard} of them for somebody"
     yield f"source {found['source']}: {found['reason'] or shown}"
     yield from (f"  odd: {plain(warning)}" for warning in found["warnings"])
+    if items and not asking:
+        yield "  no subscription is to this source"
     for item in items:
         yield ""
-        yield from _item(item)
+        yield from _item(item, asking)
     if messages:
         yield ""
         yield "Were all of it new, one tick would send:"
@@ -65,14 +69,18 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield from _message(message)
 
 
-def _item(item: Mapping[str, Any]) -> Iterator[str]:
+def _item(item: Mapping[str, Any], asking: Collection[str]) -> Iterator[str]:
     yield cut(plain(item["title"]), TITLE_SHOWN) or "(no title)"
     yield f"  key        {plain(item['key'])}"
     for name in ("link", "published"):
         if item[name]:
             yield f"  {name:10} {plain(item[name])}"
-    yield from (f"  {plain(name):10} {cut(plain(str(value)), VALUE_SHOWN)}" for name, value in item["fields"].items())
-    verdicts = [("yes" if m["matched"] else "no", m["subscription"], plain(m["why"])) for m in item["matches"]]
+    texts = {"text": " ".join(item["text"].split()), **item["fields"]}
+    yield from (
+        f"  {plain(name):10} {cut(plain(str(value)), VALUE_SHOWN)}" for name, value in texts.items() if value != ""
+    )
+    matches = [match for match in item["matches"] if match["subscription"] in asking]
+    verdicts = [("yes" if match["matched"] else "no", match["subscription"], plain(match["why"])) for match in matches]
     if verdicts:
         yield from (f"  {line}" for line in columns(verdicts))
 

@@ -207,8 +207,10 @@ class _Drain:
         token = self._ctx.random.getrandbits(62)
         claimed = await self._ctx.stores.jobs.claim(own=True, limit=free, leases=leases, token=token, queue=self._queue)
         self._may_be_due[True] |= len(claimed) == free
+        coming = {job.type for job in claimed} if self._patience() is not None else set()
         for job in claimed:
-            if self._done_starting():  # the claim took long, or the order to stop came with it
+            # The claim took long, or the order to stop came with it; or the next in a host's line did.
+            if self._done_starting() or self._runnables[job.type].after & coming:
                 self._own_given_back.append(job)
             else:
                 self._start_own(job, leases[job.type] - LEASE_MARGIN)

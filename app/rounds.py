@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from app import plugins
-from app.domain import matching
+from app.domain import identity, matching
 from app.domain.errors import ServiceError, TemporaryFailure
+from app.domain.items import Unchanged
 from app.stores.items import Match
+from app.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pydantic import BaseModel
 
-    from app.domain.items import Fetched, Item, Unchanged
+    from app.domain.items import Fetched, Item
     from app.domain.matching import Judged
     from app.domain.subscriptions import Subscription
     from app.settings import SourceSettings
@@ -49,7 +52,10 @@ async def read(source: SourceSettings, reading: Reading, *, seconds: float) -> F
         raise
     except Exception as error:  # a bug of its kind: tried again later, not as the head of its line
         raise _bug(source, error) from error
-    return fetched
+    if isinstance(fetched, Unchanged) or not source.identity.chooses:
+        return fetched
+    items = await in_thread(identity.rekeyed, fetched.items, source.identity)
+    return replace(fetched, items=items)
 
 
 def judge_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> Iterator[Judged]:

@@ -47,6 +47,39 @@ async def test_what_is_configured_is_told_without_secrets(environ: dict[str, str
     assert "s3cr3t" not in str(found)
 
 
+async def test_filters_are_told_and_those_that_can_never_match_are_no_problem(environ: dict[str, str], tmp_path: Path):
+    more = """
+[sources.api]
+kind = "json"
+url = "https://api.example"
+title = "name"
+fields = { budget = "pay" }
+
+[subscriptions.paid]
+sources = ["api", "board"]
+regex = ["py+"]
+min = { budget = 500 }
+max = { budget = 400 }
+
+[subscriptions.feeds]
+sources = ["board"]
+fields = { company = ["Acme"] }
+"""
+    (tmp_path / "wakebell.toml").write_text(CONFIGURATION + more)
+
+    found = await check.run(environ)
+
+    assert found.problems == []
+    assert [line for line in found.lines if line.startswith(("subscription paid", "subscription feeds"))] == [
+        "subscription paid: to inbox; of api, board; where a pattern finds something: py+; budget at least 500; "
+        "budget at most 400",
+        "subscription paid: wants budget at least 500 and at most 400: no number is, only a range that reaches over both",
+        'subscription paid: takes nothing of board, which has no field "budget"',
+        'subscription feeds: to inbox; of board; company is any of "Acme"',
+        'subscription feeds: can never match: no source of it has a field "company"',
+    ]
+
+
 async def test_problems_of_every_kind_are_told_together(environ: dict[str, str], tmp_path: Path):
     (tmp_path / "handlers").mkdir()
     (tmp_path / "handlers" / "greet.py").write_text(BROKEN_HANDLER)

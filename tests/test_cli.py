@@ -15,7 +15,7 @@ from app import __version__, cli, tick
 from app.stores.schema import HEAD
 from tests.fakes import loggers
 
-COMMANDS = ("serve", "dev", "tick", "migrate", "send-test", "check")
+COMMANDS = ("serve", "dev", "tick", "migrate", "preview", "send-test", "check")
 ROOT = Path(__file__).parent.parent
 
 SECRET = "a-cron-secret-of-thirty-characters"
@@ -99,6 +99,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]):
         (["tick", "--max-jobs", "٣"], "must be a whole number from 1 to 1000"),
         (["tick", "--max-jobs"], "expected one argument"),
         (["send-test"], "RECIPIENT"),
+        (["preview"], "SOURCE"),
     ],
 )
 def test_bad_arguments_are_refused(capsys: pytest.CaptureFixture[str], argv: list[str], told: str):

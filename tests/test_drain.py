@@ -246,6 +246,26 @@ async def test_composing_that_falls_due_during_the_fetches_waits_for_them(servic
     assert notes == ["fetched", "other", "fetched slowly", "composed"]
 
 
+async def test_composing_that_falls_due_together_with_a_fetch_waits_for_it_too(
+    service: Service, sql: asyncpg.Connection
+):
+    """The next in a host's line is due the moment that the one before it has ended, as is what that one has found."""
+    await add_own(service, "compose", "fetch")
+    notes: list[str] = []
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(
+            ctx,
+            these(
+                runnable("fetch", noting(notes, "fetched"), own=True),
+                runnable("compose", noting(notes, "composed"), own=True, after=frozenset({"fetch"})),
+            ),
+        )
+
+    assert notes == ["fetched", "composed"]
+    assert {row["attempts"] for row in await sql.fetch("SELECT attempts FROM wakebell.jobs")} == {1}
+
+
 async def test_composing_does_not_wait_for_a_source_that_hangs(service: Service):
     await add_own(service, "fetch")
     composed = asyncio.Event()

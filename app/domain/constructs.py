@@ -51,6 +51,8 @@ class Construct:
     @classmethod
     def of(cls, attributes: Mapping[str, str], usual: str, *, atom: bool) -> Self:
         """One that begins with these attributes; `usual` is its type when it does not say."""
+        if not attributes:
+            return cls(usual, encoded=False, guess=not atom, inlined=usual == "application/xhtml+xml")
         said = attributes.get("type", "").partition(";")[0].strip().lower()
         type_ = TYPES.get(said, said) or usual
         binary = "/" in type_ and not type_.startswith("text/") and not type_.endswith(("+xml", "/xml"))

@@ -7,7 +7,8 @@
     |-- LeaseLost                another tick has taken the job; nothing was written
     `-- Failure                  a source, channel or handler could not do its work
         |-- TemporaryFailure     try again later; costs one attempt
-        |   `-- Unanswered       it was sent, no answer came: it may have arrived
+        |   |-- Unanswered       it was sent, no answer came: it may have arrived
+        |   `-- NothingListed    a source lists nothing, and does not say so itself
         `-- PermanentFailure     trying again cannot help; failed at once
 
 An author of a source, a channel or a handler needs the last two, and nothing else.
@@ -60,6 +61,10 @@ class TemporaryFailure(Failure):
 
 class Unanswered(TemporaryFailure):
     """A request left and no answer came: whether the other side has acted is not known."""
+
+
+class NothingListed(TemporaryFailure):
+    """A source answers and lists nothing, and should: its list may look otherwise by now."""
 
 
 class PermanentFailure(Failure):

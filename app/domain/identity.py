@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
 from app.domain import links
+from app.domain.errors import TemporaryFailure
 from app.domain.folding import fold
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from app.domain.items import Item
@@ -38,6 +38,9 @@ PARTS: tuple[Part, ...] = get_args(Part)
 USELESS_PERCENT = 5
 """More items than this that share another's key: it is no key. FreshRSS has the same bound."""
 
+REGEX_SECONDS = 0.5
+"""Of one search in one link, which takes a microsecond; no round goes on after one that took so long."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
@@ -46,14 +49,23 @@ class Identity:
     parts: tuple[Part, ...] = ()
     """The key is made of these, for a kind without keys of its own."""
 
-    id_regex: re.Pattern[str] | None = None
-    """What it finds in an item's link is its id: its first group, or all of it."""
+    id_regex: str | None = None
+    """What it finds in an item's link is its id: its first group that has something, or all of it."""
 
     ignored: frozenset[str] = frozenset()
     """Names of parameters, in lower case, that tell nothing of what a link shows; tracking is never looked at."""
 
     decided: bool = False
     """The kind's own options say what the key is."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether items may have other keys than their kind gives them."""
+        return bool(self.parts or self.id_regex or self.ignored)
+
+
+UNSAID = Identity()
+"""As where the configuration says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +91,19 @@ class Marked:
 def marked(items: Iterable[Item], identity: Identity) -> tuple[Marked, ...]:
     """In the items' order; takes about a second for ten thousand of them."""
     return tuple(_marked(item, identity) for item in items)
+
+
+def rekeyed(items: Iterable[Item], identity: Identity) -> tuple[Item, ...]:
+    """The items under the keys that the configuration chooses, each key once.
+
+    Raises:
+        TemporaryFailure: `id_regex` takes too long. Without its ids everything would be new.
+    """
+    found = marked(_chosen(items, identity), identity)
+    item_by_key: dict[str, Item] = {}
+    for mark, key in zip(found, keys(found, deserved(found)), strict=True):
+        item_by_key.setdefault(key, replace(mark.item, key=key))
+    return tuple(item_by_key.values())
 
 
 def deserved(found: Sequence[Marked]) -> Rule:
@@ -136,16 +161,35 @@ class _Sharing:
     titles: set[str] = field(default_factory=set)
 
 
+def _chosen(items: Iterable[Item], identity: Identity) -> Iterator[Item]:
+    """The items, those with a key that is chosen as ones whose key is known to be their id."""
+    find = _finder(identity.id_regex) if identity.id_regex else None
+    for item in items:
+        link = links.canonical(item.link, identity.ignored) if item.link else ""
+        chosen = (find(link) if find and link else "") or _joined(item, link, identity.parts)
+        yield replace(item, key=links.key(chosen), id=None) if links.key(chosen) else item
+
+
+def _finder(pattern: str) -> Callable[[str], str]:
+    import regex  # noqa: PLC0415 - a start without such a source does without
+
+    compiled = regex.compile(pattern)
+
+    def find(link: str) -> str:
+        try:
+            found = compiled.search(link, timeout=REGEX_SECONDS)
+        except (TimeoutError, MemoryError, RecursionError) as error:
+            raise TemporaryFailure("id_regex takes too long on its links; write a simpler one") from error
+        return next((group for group in found.groups() if group), found[0]) if found else ""
+
+    return find
+
+
 def _marked(item: Item, identity: Identity) -> Marked:
     link = links.canonical(item.link, identity.ignored) if item.link else ""
-    decided = item.key if identity.decided or item.id is None else ""
-    if identity.parts:
-        decided = _joined(item, link, identity.parts)
-    if identity.id_regex is not None and (found := identity.id_regex.search(link)):
-        decided = next((group for group in found.groups() if group), found[0]) or decided
     return Marked(
         item=item,
-        key=links.key(decided),
+        key=links.key(item.key) if identity.decided or item.id is None else "",
         id=item.id or "",
         link=link,
         link_mark=_mark(link) if link else None,

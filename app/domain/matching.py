@@ -113,8 +113,8 @@ def judge(folded: Folded, source: str, subscription: Subscription, *, now: datet
     ]
     against = [reason.told for reason in reasons if not reason.favours]
     if against:
-        return Verdict(matched=False, why="; ".join(against), slow=patterns.slow)
-    why = " and ".join(reason.told for reason in reasons) or "it takes every item of the source"
+        return Verdict(matched=False, why="; ".join(dict.fromkeys(against)), slow=patterns.slow)
+    why = "; ".join(reason.told for reason in reasons) or "it takes every item of the source"
     return Verdict(matched=True, why=why, slow=patterns.slow)
 
 
@@ -155,7 +155,7 @@ class _Patterns:
     def reasons(self) -> Iterator[_Reason]:
         there = [f"the pattern {p} finds {_short(f.text)}" for p, f in self._found.items() if f.text is not None]
         if there:
-            yield _Reason(favours=True, told=" and ".join(there))
+            yield _Reason(favours=True, told="; ".join(there))
         elif self._patterns:
             slow = [pattern for pattern, found in self._found.items() if found.slow]
             late = f" ({', '.join(slow)} took too long on it)" if slow else ""
@@ -206,7 +206,7 @@ def _age(item: Item, most: timedelta | None, now: datetime) -> Iterator[_Reason]
         return
     age = max(now - item.published_at, timedelta(0))
     fits = age <= most
-    told = f"it is {_days(age)} old, {'at most' if fits else 'more than'} {plain(most / DAY)}"
+    told = f"it is {_days(age)} old, and may be {_days(most)}"
     yield _Reason(favours=fits, told=told)
 
 
@@ -232,7 +232,7 @@ def _as_text(value: Any) -> str:
     """A field's value as one would write it in the configuration."""
     if isinstance(value, bool):
         return str(value).lower()
-    return plain(value) if isinstance(value, int | float) else str(value)
+    return plain(value) if isinstance(value, float) else str(value)
 
 
 def _shown(span: Span) -> str:

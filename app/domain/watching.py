@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 State = Literal["ok", "blind", "silent", "unstable"]
-"""Of a source's last round: it listed nothing for too many of them, nothing new for too long, or keys to be believed."""
+"""Of a source's last round: for too long it has listed nothing, or nothing new; its keys cannot be believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,7 @@ class Watch:
     """What was published longer ago is no news."""
 
     merge_within: timedelta | None = None
-    """What somebody is owed of another source that merges, under the same title and within so long, is not told twice."""
+    """What somebody was owed so lately under the same title, by another source that merges, is not told again."""
 
 
 UNWATCHED = Watch()
@@ -44,6 +46,6 @@ def told(state: State, *, empty_rounds: int, quiet_days: int) -> str | None:
             return f"it has listed nothing new for {days}, longer than expect_news_days: see whether it still goes on"
         case "unstable":
             return (
-                "nearly all of its items have new keys and known titles, so nothing of it is told: say in ignore_params, "
-                "id_regex or key what tells them apart"
+                "nearly all of its items have new keys and known titles, so nothing of it is told: say in "
+                "ignore_params, id_regex or key what tells them apart"
             )

@@ -150,6 +150,32 @@ class XmlFeed:
         self.whole = not self._open
         return bool(self._open)
 
+    def leaf(self, name: str, tag: str, text: str) -> bool:
+        """An element of text alone. Says what opening, telling and closing it would; only sooner."""
+        simple = self._open and self._within is None and "xmlns" not in tag and "base" not in tag
+        full, part = self._part(name, self._open[-1].default) if simple else ("", Part.ENTRY)
+        if part in {Part.ENTRY, Part.APART} or full == "channel":
+            if not self.open(name, tag, alone=False):
+                return False
+            self.text(text, literal=False)
+            return self.close(name)
+        entry = self._entry
+        if not self._counts_now() or part is Part.AROUND or entry is None:
+            return True
+        attributes = attributes_of(tag, self.references)
+        base = self._open[-1].base
+        if attributes or part is Part.ID:
+            entry.attributes(part, attributes, base)
+        if part in CONSTRUCTS:
+            construct = Construct.of(attributes, CONSTRUCTS[part], atom=self.kind == "feed")
+            construct.add(self.references.resolve(text))
+            entry.construct(part, construct, self.texts, depth=len(self._open))
+        elif part in PLAIN:
+            entry.plain(part, self.references.resolve(text).strip(), base)
+            if part is Part.AUTHOR:
+                entry.end_author()
+        return True
+
     def text(self, piece: str, *, literal: bool) -> None:
         """Text, which is dropped where it means nothing."""
         if self._construct is not None:
@@ -249,7 +275,8 @@ class XmlFeed:
             self._entry_name = element.name
         if self._entry is None or part is None:
             return
-        self._entry.attributes(part, attributes, element.base)
+        if attributes or part is Part.ID:
+            self._entry.attributes(part, attributes, element.base)
         if part in CONSTRUCTS:
             self._construct = Construct.of(attributes, CONSTRUCTS[part], atom=self.kind == "feed")
             self._within = element

@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from app import rounds
 from app.clients.http import host_of
 from app.clients.visits import Visit
-from app.domain import manners, words
-from app.domain.errors import Failure
-from app.domain.items import Unchanged
+from app.domain import identity, manners, words
+from app.domain.errors import Failure, NothingListed
+from app.domain.items import Fetched, Unchanged
 from app.domain.jobs import Discard, Settled, Snooze
 from app.domain.manners import Visited
 from app.sources import Reading
@@ -27,10 +27,10 @@ from app.threads import in_thread
 
 if TYPE_CHECKING:
     from app.context import Context
-    from app.domain.items import Fetched
     from app.domain.jobs import Outcome
     from app.domain.manners import Answer
     from app.settings import SourceSettings
+    from app.stores.items import Round
     from app.stores.sources import SourceState
 
 log = logging.getLogger(__name__)
@@ -116,10 +116,16 @@ async def _visit(source: SourceSettings, state: SourceState, host: str, ctx: Con
         this = _Round(ctx=ctx, source=source, state=state, host=host, visit=visit)
         try:
             fetched = await _fetch(this)
+        except NothingListed as failure:
+            if state.primed_at is None:  # all that it lists would be told as new, once it is read rightly
+                return await _failed(this, failure)
+            return await _store(this, Fetched(items=(), warnings=(str(failure),)), unexplained=True)
         except Failure as failure:
             return await _failed(this, failure)
     if isinstance(fetched, Unchanged):
-        await ctx.stores.sources.keep_unchanged(ctx.current_job, source.name, source.fingerprint, _visited(this))
+        await ctx.stores.sources.keep_unchanged(
+            ctx.current_job, source.name, source.fingerprint, _visited(this), source.watch
+        )
         ctx.tally.add("sources.unchanged")
         return Settled()
     return await _store(this, fetched)
@@ -190,6 +196,18 @@ def _tell_failure(this: _Round, reason: str, *, gone: bool = False) -> None:
     this.ctx.tally.fail(f"source {this.source.name} {'is gone' if gone else 'failed'}")
 
 
+def _tell_state(this: _Round, stored: Round) -> None:
+    """What a person may want to look into, before an alert says so."""
+    source = this.source.name
+    if stored.degraded:
+        log.warning("keys of source changed", extra={"source": source, "rule": stored.rule})
+    if stored.unstable:
+        this.ctx.tally.note(f"source {source} is unstable: nothing of it is told")
+        log.warning("source unstable", extra={"source": source})
+    if stored.empty:
+        log.warning("source lists nothing", extra={"source": source})
+
+
 def _visited(this: _Round) -> Visited:
     language, source = this.ctx.settings.service.language, this.source.name
     target = manners.moved_to(this.answers)
@@ -206,9 +224,10 @@ def _visited(this: _Round) -> Visited:
     )
 
 
-async def _store(this: _Round, fetched: Fetched) -> Settled:
+async def _store(this: _Round, fetched: Fetched, *, unexplained: bool = False) -> Settled:
     ctx, source = this.ctx, this.source
     matches = await in_thread(rounds.match_all, fetched.items, source.name, ctx.settings.subscriptions)
+    marked = await in_thread(identity.marked, fetched.items, source.identity)
     language = ctx.settings.service.language
     stored = await ctx.stores.items.add_round(
         ctx.current_job,
@@ -219,8 +238,14 @@ async def _store(this: _Round, fetched: Fetched) -> Settled:
         matches=matches,
         keep=ctx.settings.retention.items,
         note=lambda known: words.watching(language, source=source.name, count=known),
+        marked=marked,
+        apart=source.identity,
+        watch=source.watch,
+        merge_with=[other.name for other in ctx.settings.sources.values() if other.watch.merge_within],
+        unexplained=unexplained,
     )
     if stored is not None:
+        _tell_state(this, stored)
         ctx.tally.add("sources.fetched")
         ctx.tally.add("sources.primed", int(stored.primed))
         ctx.tally.add("sources.new_items", stored.added)

@@ -11,6 +11,7 @@ from app.settings.names import check_name
 from app.settings.options import read_options
 from app.settings.problems import choose, shown
 from app.settings.sections import minutes
+from app.settings.watch import OWN_KEYS, read_identity, read_watch, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,14 +39,23 @@ def read_sources(root: Table, *, deny_private: bool = False) -> dict[str, Source
         every = minutes(table, "every_minutes", DEFAULT_MINUTES)
         guarded = table.flag("deny_private", default=deny_private)
         module = _module(table, SOURCES)
-        own = ("kind", "every_minutes", "deny_private")
+        kind_has_keys = module is None or "key" in module.Options.model_fields
+        apart, watch = read_identity(table, kind_has_keys=kind_has_keys), read_watch(table)
+        own = ("kind", "every_minutes", "deny_private", *OWN_KEYS, *(() if kind_has_keys else ("key",)))
         options = read_options(table, module.Options, own=own) if module else None
         if options is not None:
             name, kind = table.keys[-1], str(table.values["kind"])
-            identity = str(getattr(options, "identity", ""))
+            identity = f"{getattr(options, 'identity', '')}{told_apart(apart)}"
             fingerprint = fingerprint_of(kind, str(table.values.get("url", "")), identity)
             sources[name] = SourceSettings(
-                name=name, kind=kind, every=every, options=options, fingerprint=fingerprint, deny_private=guarded
+                name=name,
+                kind=kind,
+                every=every,
+                options=options,
+                fingerprint=fingerprint,
+                deny_private=guarded,
+                identity=apart,
+                watch=watch,
             )
     return sources
 

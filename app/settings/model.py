@@ -6,13 +6,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from app.domain.identity import UNSAID
+from app.domain.watching import UNWATCHED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
 
+    from app.domain.identity import Identity
     from app.domain.subscriptions import Subscription
+    from app.domain.watching import Watch
 
 INBOX = "inbox"
 """The name of the channel, of its kind and of the recipient that are always there."""
@@ -71,10 +76,15 @@ class SourceSettings:
     """An `Options` of the kind; may hold secrets."""
 
     fingerprint: str
-    """Of kind and url: once it differs from the stored one, the next round is a first round again."""
+    """Of kind, url and what tells items apart: once it differs from the stored one, the next round is a first one."""
 
     deny_private: bool = False
     """It may not lead to a private address, by itself or by a redirect."""
+
+    identity: Identity = UNSAID
+    """What is said of its items' keys; part of the fingerprint, as far as it is."""
+
+    watch: Watch = UNWATCHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 
 from app.clients.paging import Asked, PagedOptions, headers_of, read_pages
 from app.domain import charsets, picking, templates, webpages
-from app.domain.errors import TemporaryFailure
+from app.domain.errors import NothingListed, TemporaryFailure
 from app.domain.items import Fetched, Unchanged
 from app.domain.text import BLOCK, TEXT_LIMIT, UNSEEN
 
@@ -167,11 +167,11 @@ class Pages:
         if number > 1 or self.empty:
             return
         told = webpages.instead_of(document, got.host, "the list")
-        if "challenge" not in told:
-            told = (
-                f"items finds nothing on the page of {got.host}; correct it, or say in empty what an empty list shows"
-            )
-        raise TemporaryFailure(told)
+        if "challenge" in told:
+            raise TemporaryFailure(told)
+        raise NothingListed(
+            f"items finds nothing on the page of {got.host}; correct it, or say in empty what an empty list shows"
+        )
 
 
 def _parted(expression: str) -> tuple[str, str | None]:

@@ -3,18 +3,25 @@
 -- One statement: no item is ever kept without what is owed for it, nor owed twice. The caller holds the source's
 -- row, so two rounds of one source never meet here; ORDER BY keeps rounds of other writers from deadlocking.
 WITH given AS (
-    SELECT new.key, new.title, new.link, new.published_at
-    FROM jsonb_to_recordset(CAST(CAST(:items AS text) AS jsonb))
-      AS new (key text, title text, link text, published_at timestamptz)
+    SELECT new.key, new.title, new.link, new.published_at, new.link_mark, new.title_mark, new.news
+    FROM jsonb_to_recordset(CAST(CAST(:items AS text) AS jsonb)) AS new (
+        key text, title text, link text, published_at timestamptz, link_mark bigint, title_mark bigint, news boolean)
 ), seen AS (
-    UPDATE wakebell.items SET seen_at = now()
+    UPDATE wakebell.items SET
+        seen_at = now(),
+        link_mark = given.link_mark,
+        title_mark = given.title_mark,
+        published_at = coalesce(given.published_at, items.published_at)
     FROM given
     WHERE items.source = CAST(:source AS text)
       AND items.key = given.key
-      AND items.seen_at < now() - make_interval(secs => :sighting_seconds)  -- else each round would write every row
+      AND (items.seen_at < now() - make_interval(secs => :sighting_seconds)  -- else each round would write every row
+           OR items.link_mark IS DISTINCT FROM given.link_mark
+           OR items.title_mark IS DISTINCT FROM given.title_mark)
 ), fresh AS (
-    INSERT INTO wakebell.items (source, key, title, link, published_at)
-    SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at
+    INSERT INTO wakebell.items (source, key, title, link, published_at, link_mark, title_mark)
+    SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at, given.link_mark,
+           given.title_mark
     FROM given
     ORDER BY given.key COLLATE "C"  -- the order of the messages too: the same on every server
     ON CONFLICT (source, key) DO NOTHING
@@ -25,7 +32,8 @@ WITH given AS (
     FROM fresh
     JOIN jsonb_to_recordset(CAST(CAST(:matches AS text) AS jsonb))
       AS matched (key text, recipient text, subscriptions jsonb) USING (key)
-    WHERE CAST(:telling AS boolean)
+    JOIN given USING (key)
+    WHERE CAST(:telling AS boolean) AND given.news
     ORDER BY fresh.id, matched.recipient
     ON CONFLICT DO NOTHING  -- a key that came twice
     RETURNING item_id, recipient
@@ -36,7 +44,14 @@ WITH given AS (
     ORDER BY owed.recipient
     ON CONFLICT DO NOTHING  -- one is queued already and will take these too, or the next plan asks for another
 )
-SELECT (SELECT count(*) FROM fresh) AS added, (SELECT count(DISTINCT item_id) FROM owed) AS matched;
+SELECT (SELECT count(*) FROM fresh JOIN given USING (key) WHERE given.news) AS added, (SELECT count(DISTINCT item_id) FROM owed) AS matched;
+
+-- name: has_listed
+-- Whether the source has listed anything since it was primed, to within an hour.
+SELECT EXISTS (
+    SELECT FROM wakebell.items
+    WHERE items.source = :source AND items.seen_at >= CAST(:since AS timestamptz) - interval '1 hour'
+) AS listed;
 
 -- name: forget
 -- Items that complete rounds of their source no longer list, by far enough. A source that is unreachable, unchanged

@@ -229,7 +229,7 @@ class Sources:
 
 
 async def lock_in(db: AsyncConnection, name: str) -> dict[str, Any] | None:
-    """What a round is judged by, locked to the end of the transaction: fingerprint, primed mark, rule of keys, dates."""
+    """What a round is judged by, locked to the end of the transaction: fingerprint, primed mark, keys, dates."""
     found = await rows(db, SQL["lock"], {"name": name})
     return found[0] if found else None
 

@@ -1,4 +1,4 @@
-"""What the rounds that were read say of their source: whether it is blind, silent or unstable, and what its keys are."""
+"""What the rounds that were read say of their source: blind, silent or unstable, and what its keys are."""
 
 from __future__ import annotations
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import asyncpg
 import httpx
 import pytest
+import respx
 
 from app.context import Service
-from tests.api.doors import API_TOKEN, built, calling
+from tests.api.doors import API_TOKEN, NOWHERE, built, calling
 
 ADD = """
 INSERT INTO wakebell.sources (
@@ -19,6 +20,8 @@ VALUES (
     'jobs.example answered 500')
 """
 ITEMS = "INSERT INTO wakebell.items (source, key, title) SELECT $1, n, 'a gig' FROM generate_series(1, $2::int) AS n"
+
+FEED = "<rss><channel><title>Board</title><item><title>A gig</title><guid>1</guid></item></channel></rss>"
 
 UNSEEN: dict[str, object] = {
     "status": "new",
@@ -165,3 +168,57 @@ async def test_what_a_person_should_change_is_told(
         "it has moved for good to new.example: change its url",
         'its server has said "unchanged" when it was not: it is read whole each time',
     ]
+
+
+@respx.mock
+async def test_a_preview_shows_items_and_messages_and_writes_nothing(
+    client: httpx.AsyncClient, sql: asyncpg.Connection
+):
+    respx.get("https://board.example/feed.xml").respond(text=FEED)
+
+    answer = await client.post("/api/sources/board/preview")
+
+    assert answer.status_code == 200
+    told = answer.json()
+    assert [told[name] for name in ("source", "status", "reason")] == ["board", "ok", None]
+    [item] = told["items"]
+    assert (item["title"], item["matches"][0]["subscription"]) == ("A gig", "everything")
+    [message] = told["messages"]
+    assert (message["recipient"], message["channel"]) == ("inbox", "inbox")
+    assert message["parts"] == [{"text": "A gig\nboard · everything", "length": 24, "limit": None}]
+    for table in ("sources", "items", "jobs", "messages", "owed"):
+        assert await sql.fetchval(f"SELECT count(*) FROM wakebell.{table}") == 0
+
+
+@respx.mock
+async def test_a_source_that_fails_is_a_good_answer_of_a_preview(client: httpx.AsyncClient):
+    respx.get("https://jobs.example/feed.xml").respond(404)
+
+    answer = await client.post("/api/sources/gigs/preview")
+
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "failed"
+    assert answer.json()["reason"] == "jobs.example answered 404: Not Found"
+    assert "hidden-in-the-address" not in answer.text
+
+
+@respx.mock
+async def test_a_preview_needs_no_database(tmp_path: Path):
+    respx.get("https://board.example/feed.xml").respond(text=FEED)
+
+    async with calling(built(tmp_path, NOWHERE, API_TOKEN=API_TOKEN)) as client:
+        answer = await client.post("/api/sources/board/preview")
+
+    assert answer.json()["status"] == "ok"
+
+
+async def test_a_preview_of_no_source_is_404(client: httpx.AsyncClient):
+    answer = await client.post("/api/sources/%00nope/preview")
+
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == 'the configuration has no source "nope"; it has gigs, board'
+
+
+async def test_a_preview_needs_the_token(service: Service):
+    async with calling(service, token="wrong") as client:
+        assert (await client.post("/api/sources/board/preview")).status_code == 401

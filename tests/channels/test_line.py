@@ -41,6 +41,16 @@ async def failure(status: int, **answer) -> Failure:
     return caught.value
 
 
+def test_each_text_is_counted_as_line_counts_it():
+    [body] = line.compose(digest("😀" * 100, *(["x" * 300] * 20)), OPTIONS)
+
+    texts = [text["text"] for text in json.loads(body.body)["messages"]]
+    assert len(texts) == 2
+    assert [(part.text, part.length, part.limit) for part in body.parts] == [
+        (text, len(text.encode("utf-16-le")) // 2, 5000) for text in texts
+    ]
+
+
 async def test_the_frozen_bytes_are_pushed_under_the_retry_key():
     requests: list[httpx.Request] = []
 

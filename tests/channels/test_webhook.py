@@ -70,6 +70,13 @@ def test_an_event_holds_the_facts_of_the_items():
     assert body.text.startswith("2 new items")
 
 
+def test_a_body_is_counted_in_bytes():
+    [body] = webhook.compose(Digest(items=(item("งาน"),), to=""), OPTIONS)
+
+    [part] = body.parts
+    assert (part.text, part.length, part.limit) == (body.body, len(body.body.encode()), 20_000)
+
+
 @pytest.mark.parametrize("title", ["x", "ที่" * 300, "😀" * 300, '"\\' * 150, "\ud800" * 250])
 def test_bodies_stay_below_20_kb_and_keep_every_item_in_order(title):
     items = tuple(item(f"{number} {title}") for number in range(400))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.references import ENTITY_BUDGET, References
+from app.domain.references import ENTITY_BUDGET, MAX_REFERENCES, References
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,16 @@ def test_entities_cannot_make_a_document_huge():
     references.declare(f'<!ENTITY x "{"y" * 200}">')
 
     assert len(references.resolve("&x;" * 100_000)) < ENTITY_BUDGET + 100_000 * len("&x;")
+
+
+def test_what_is_beyond_so_many_references_stays_as_it_is_written():
+    references = References()
+
+    shown = references.resolve("&copy; " * (MAX_REFERENCES + 2))
+
+    assert shown.count("©") == MAX_REFERENCES
+    assert references.resolve("&copy; &lt;") == "&copy; <"
+    assert "too many references" in references.faults
 
 
 @pytest.mark.parametrize(

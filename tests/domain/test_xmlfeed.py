@@ -6,7 +6,7 @@ from app.domain.constructs import Texts
 from app.domain.feeds import MAX_ENTRIES, Entry
 from app.domain.markup import Scan
 from app.domain.references import References
-from app.domain.xmlfeed import XmlFeed
+from app.domain.xmlfeed import MAX_DECLARING, XmlFeed
 
 ATOM = "http://www.w3.org/2005/Atom"
 DC = "http://purl.org/dc/elements/1.1/"
@@ -242,6 +242,13 @@ def test_one_entry_cannot_hold_everything():
     assert len(draft.categories) <= 100
     assert len(draft.others) <= 50
     assert draft.entry().title == "T"
+
+
+def test_namespaces_are_read_from_so_many_tags_and_then_stay_known():
+    first = f'<x:title xmlns:x="{DC}">T</x:title>'
+    many = f'<y xmlns="{ATOM}"/>' * (MAX_DECLARING + 10)
+
+    assert titles(f"<rss><item>{first}</item>{many}<item><x:title>U</x:title></item></rss>") == ["T", "U"]
 
 
 def test_bases_within_bases_have_an_end():

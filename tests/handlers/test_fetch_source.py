@@ -9,10 +9,7 @@ import pytest
 from app.context import Context
 from app.domain.errors import PermanentFailure, TemporaryFailure
 from app.domain.items import Fetched, Item, Unchanged
-from app.domain.subscriptions import Subscription
 from app.plans import sources as plan
-from app.rounds import match_all
-from app.stores.items import Match
 from tests.fakes.batches import seen
 from tests.handlers.conftest import Run, Source
 
@@ -153,19 +150,3 @@ async def test_a_round_that_outlived_its_lease_is_stored_by_whoever_has_it_now(
     assert row["status"] == "running"
     assert await sql.fetchval("SELECT count(*) FROM wakebell.items") == 0
     assert ctx.tally["sources.fetched"] == 0
-
-
-def test_who_hears_of_what():
-    subscriptions = [
-        Subscription(name="b", any=("python",), to=("me", "you")),
-        Subscription(name="a", to=("me",)),
-        Subscription(name="elsewhere", sources=frozenset({"other"}), to=("me",)),
-    ]
-
-    found = match_all(items("python gig", "java gig"), "board", subscriptions)
-
-    assert found == [
-        Match(key="python gig", recipient="me", subscriptions=("a", "b")),
-        Match(key="python gig", recipient="you", subscriptions=("b",)),
-        Match(key="java gig", recipient="me", subscriptions=("a",)),
-    ]

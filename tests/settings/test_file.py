@@ -136,7 +136,26 @@ AUDIENCE = [
     ("[subscriptions.x]\nmin = { pay = true }\n", "x.min.pay: must be a number, not true"),
     ("[subscriptions.x]\nmin = { pay = inf }\n", "x.min.pay: must be a number, not inf"),
     (f"[subscriptions.x]\nmin = {{ pay = {'9' * 400} }}\n", "x.min.pay: must be a number, not so large a number"),
-    ("[subscriptions.x]\nmax = { pay = 5 }\n", "x.max: there is no such key"),
+    ('[subscriptions.x]\nmax = { pay = "5" }\n', 'x.max.pay: must be a number, not "5"; write it without quotes'),
+    ("[subscriptions.x]\nmaximum = { pay = 5 }\n", "x.maximum: there is no such key; did you mean"),
+    ("[subscriptions.x]\nmax_age_days = 0\n", "x.max_age_days: must be a number of days, more than 0 and at most a"),
+    ('[subscriptions.x]\nmax_age_days = "7"\n', 'not "7"; write it without quotes: max_age_days = 7'),
+    ('[subscriptions.x]\nregex = "a"\n', 'x.regex: must be a list of texts, not "a"; write regex = ["python[0-9]*"]'),
+    (
+        '[subscriptions.x]\nregex = ["a", "["]\n',
+        'x.regex: "[" is no regular expression (unterminated character set at position 1); mend it',
+    ),
+    (f'[subscriptions.x]\nregex = ["a", "({"b" * 40}"]\n', "x.regex: pattern 2 of the list is no regular expression"),
+    ('[subscriptions.x]\nregex = ["(a{1000}){1000}"]\n', 'x.regex: "(a{1000}){1000}" is longer than 10,000 signs'),
+    (
+        '[subscriptions.x]\nfields = ["a"]\n',
+        'fields: must be a table, not a list; write fields = { company = ["Acme"] }',
+    ),
+    (
+        '[subscriptions.x]\nfields = { of = "Acme" }\n',
+        'x.fields.of: must be a list of texts, not "Acme"; write of = ["',
+    ),
+    ("[subscriptions.x]\nfields = { of = [5] }\n", "x.fields.of: must hold only texts, not 5; put each in quotes"),
 ]
 
 REFERENCES = [

@@ -192,6 +192,20 @@ def test_kind_and_url_alone_make_the_fingerprint(load_text: Load):
     assert len(first) == 64
 
 
+def test_what_a_subscription_asks_for(load_text: Load):
+    settings = load_text(
+        "[subscriptions.paid]\n"
+        "regex = ['\\bpy', 'rust', 'rust']\nmax = { pay = 900 }\nmax_age_days = 1.5\n"
+        'fields = { company = ["Acme", "Bolt", "Acme"], city = [] }\n'
+    )
+
+    [asked] = settings.subscriptions
+    assert asked.regex == (r"\bpy", "rust")
+    assert asked.max == {"pay": 900.0}
+    assert asked.max_age == timedelta(days=1.5)
+    assert asked.fields == {"company": ("Acme", "Bolt")}
+
+
 def test_a_source_says_itself_whether_it_may_lead_inside(load_text: Load):
     settings = load_text(
         "[service]\ndeny_private = true\nhost_gap_seconds = 0.5\n"

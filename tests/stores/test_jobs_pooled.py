@@ -70,8 +70,8 @@ def port(server_url: str) -> Iterator[int]:
 
 
 @pytest.fixture(autouse=True)
-def _through_the_pooler(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every connection of a store."""
+def _through_the_pooler(database_url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection of a store, once there is a database: that is made by straight ones."""
     straight = database._engine
     monkeypatch.setattr(database, "_engine", lambda address: straight(replace(address, host="127.0.0.1", port=port)))
     monkeypatch.setattr(test_jobs_model, "EXAMPLES", 10)

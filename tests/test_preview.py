@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+import respx
+
+from app import preview, settings, tick
+from app.domain.items import Fetched, Item, Unchanged
+from app.settings import Settings
+from tests.fakes.batches import a_service
+
+URL = "https://gigs.example/api?key=s3cr3t"
+PUSH = "https://api.line.me/v2/bot/message/push"
+
+CONFIGURATION = f"""
+[service]
+host_gap_seconds = 0
+
+[sources.gigs]
+kind = "json"
+url = "{URL}"
+headers = {{ Authorization = "s3cr3t-token" }}
+key = "id"
+title = "name"
+link = "url"
+published = "at"
+text = "body"
+fields = {{ budget = "pay", company = "client" }}
+
+[channels.line]
+kind = "line"
+token = "a-token-of-line"
+
+[recipients.me]
+channel = "line"
+to = "U00000000000000000000000000000001"
+language = "th"
+
+[recipients.team]
+channel = "inbox"
+
+[subscriptions.bots]
+any = ["python", "บอท"]
+none = ["senior"]
+to = ["me"]
+
+[subscriptions.paid]
+sources = ["gigs"]
+min = {{ budget = 500 }}
+fields = {{ company = ["acme"] }}
+to = ["me", "team"]
+"""
+GIGS = [
+    {
+        "id": 7,
+        "name": "Python bot",
+        "url": "https://gigs.example/7",
+        "at": "2026-11-30T09:00:00+07:00",
+        "body": "<p>Remote</p>",
+        "pay": "฿500-800",
+        "client": "Acme",
+    },
+    {"id": 5, "name": "Senior Python", "pay": 300, "client": "Bolt"},
+    {"id": 6, "name": "รับเขียนบอทไลน์"},
+]
+
+
+def load(folder: Path, text: str = CONFIGURATION) -> Settings:
+    (folder / "wakebell.toml").write_text(text, encoding="utf-8")
+    return settings.load({"WAKEBELL_CONFIG": str(folder / "wakebell.toml")})
+
+
+async def previewed(configured: Settings, answer: Any) -> dict[str, Any]:
+    with respx.mock:
+        route = respx.get(URL)
+        route.side_effect = answer if isinstance(answer, Exception) else None
+        if not isinstance(answer, Exception):
+            route.return_value = answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
+        return await preview.run(configured, "gigs")
+
+
+async def test_items_are_shown_with_their_keys_and_what_each_subscription_makes_of_them(tmp_path: Path):
+    found = await previewed(load(tmp_path), GIGS)
+
+    assert (found["source"], found["status"], found["reason"], found["warnings"]) == ("gigs", "ok", None, [])
+    assert found["items"][0] == {
+        "key": "7",
+        "title": "Python bot",
+        "link": "https://gigs.example/7",
+        "published": "2026-11-30T02:00:00Z",
+        "text": "Remote",
+        "fields": {"budget": "฿500-800", "company": "Acme"},
+        "matches": [
+            {"subscription": "bots", "matched": True, "why": '"python" is in it; "senior" is not in it'},
+            {
+                "subscription": "paid",
+                "matched": True,
+                "why": '"acme" is in its company; budget 500 to 800 is at least 500',
+            },
+        ],
+    }
+    assert [[match["why"] for match in item["matches"]] for item in found["items"][1:]] == [
+        ['"senior" is in it and excluded', 'its company, "Bolt", is none of "acme"; budget 300 is below 500'],
+        ['"บอท" is in it; "senior" is not in it', 'has no field "company"; has no field "budget"'],
+    ]
+    assert json.loads(json.dumps(found)) == found
+
+
+async def test_messages_are_composed_by_each_channel_and_counted_as_it_counts(tmp_path: Path):
+    found = await previewed(load(tmp_path), GIGS)
+
+    line, inbox = found["messages"]
+    text = "มีรายการใหม่ 2 รายการ\n\nรับเขียนบอทไลน์\ngigs · bots\n\nPython bot\nhttps://gigs.example/7\ngigs · bots, paid"
+    assert line == {
+        "recipient": "me",
+        "channel": "line",
+        "parts": [{"text": text, "length": len(text), "limit": 5000}],
+    }
+    text = "Python bot\nhttps://gigs.example/7\ngigs · paid"
+    assert inbox == {
+        "recipient": "team",
+        "channel": "inbox",
+        "parts": [{"text": text, "length": len(text), "limit": None}],
+    }
+
+
+@respx.mock
+async def test_a_tick_sends_the_very_messages_that_the_preview_shows(
+    tmp_path: Path, database_url: str, sql: asyncpg.Connection
+):
+    gigs = respx.get(URL).respond(200, json=[])
+    push = respx.post(PUSH).respond(200)
+    listed = [
+        {"id": f"{letter}{number}", "name": f"python {letter}{number} {'x' * 250}"}
+        for number in range(40)
+        for letter in ("B", "a", "é", "ก")
+    ]
+    service = a_service(database_url, tmp_path, CONFIGURATION)
+    await tick.run(service, budget=timedelta(seconds=25), max_jobs=100, trigger="test")
+    gigs.respond(200, json=listed)
+
+    found = await preview.run(service.settings, "gigs")
+    await sql.execute("UPDATE wakebell.sources SET due_at = now()")
+    await tick.run(service, budget=timedelta(seconds=25), max_jobs=100, trigger="test")
+
+    sent = [[text["text"] for text in json.loads(call.request.content)["messages"]] for call in push.calls]
+    shown = [[part["text"] for part in message["parts"]] for message in found["messages"]]
+    assert sorted(shown) == sorted(sent)
+    assert len(sent) > 1
+    await service.stores.database.dispose()
+
+
+async def test_a_source_that_fails_is_told_with_its_reason_and_without_secrets(tmp_path: Path):
+    configured = load(tmp_path)
+
+    answers = [
+        await previewed(configured, httpx.Response(503)),
+        await previewed(configured, httpx.Response(200, text="<html><title>Log in</title></html>")),
+        await previewed(configured, httpx.ConnectError("no way to https://gigs.example/api?key=s3cr3t")),
+    ]
+
+    for found in answers:
+        assert (found["status"], found["items"], found["messages"]) == ("failed", [], [])
+        assert "gigs.example" in found["reason"]
+        assert "\n" not in found["reason"]
+        assert "s3cr3t" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("answer", [Unchanged(), KeyError("a bug of the kind")])
+async def test_whatever_a_kind_does_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any):
+    async def fetch(*_: Any) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("app.sources.json.fetch", fetch)
+
+    found = await preview.run(load(tmp_path), "gigs")
+
+    assert found["status"] == "failed"
+    assert found["reason"]
+
+
+async def test_a_source_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def hang(*_: Any) -> Fetched:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("app.sources.json.fetch", hang)
+    monkeypatch.setattr(preview, "READING_SECONDS", 0.01)
+
+    found = await preview.run(load(tmp_path), "gigs")
+
+    assert (found["status"], found["reason"]) == ("failed", "did not finish its answer in the 0.0 s that it had")
+
+
+async def test_judging_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def never(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(preview, "TIMEOUT", timedelta(seconds=0.2))
+    monkeypatch.setattr(preview, "in_thread", never)
+
+    async def fetch(*_: Any) -> Fetched:
+        return Fetched(items=())
+
+    monkeypatch.setattr("app.sources.json.fetch", fetch)
+
+    found = await preview.run(load(tmp_path), "gigs")
+
+    assert (found["status"], found["reason"]) == ("failed", "reading and judging took more than 0.2 s")
+
+
+async def test_no_validator_is_sent(tmp_path: Path):
+    with respx.mock:
+        route = respx.get(URL).respond(200, json=GIGS, headers={"ETag": '"1"'})
+        for _ in range(2):
+            await preview.run(load(tmp_path), "gigs")
+
+    for call in route.calls:
+        assert "if-none-match" not in call.request.headers
+        assert call.request.headers["user-agent"].startswith("Wakebell/")
+
+
+async def test_a_source_that_lists_nothing_is_said_to(tmp_path: Path):
+    found = await previewed(load(tmp_path), [])
+
+    assert (found["status"], found["reason"], found["items"], found["messages"]) == ("ok", "it lists nothing", [], [])
+
+
+async def test_of_many_items_the_first_are_shown_and_all_are_told_as_far_as_one_message_goes(tmp_path: Path):
+    found = await previewed(load(tmp_path), [{"id": n, "name": f"python {n}"} for n in range(1000, 1600)])
+
+    assert found["reason"] == "the first 200 of its 600 items are shown"
+    assert found["warnings"][-1:] == ["me would hear of 500 items at once, and of the other 100 next"]
+    assert [item["key"] for item in found["items"]] == [str(n) for n in range(1000, 1200)]
+    text = "\n".join(part["text"] for message in found["messages"] for part in message["parts"])
+    assert ("python 1499" in text, "python 1500" in text) == (True, False)
+
+
+async def test_a_pattern_that_takes_too_long_is_warned_of(tmp_path: Path):
+    configured = load(tmp_path, CONFIGURATION.replace('any = ["python", "บอท"]', "regex = ['(a|aa)+$']"))
+
+    found = await previewed(configured, [{"id": 1, "name": "a" * 60 + "b"}])
+
+    assert found["warnings"][-1:] == ["a pattern of bots takes too long: it counts as not found"]
+    assert found["items"][0]["matches"][0]["matched"] is False
+
+
+async def test_what_is_odd_about_the_answer_is_warned_of(tmp_path: Path):
+    with respx.mock:
+        respx.get(URL).respond(301, headers={"Location": "https://new.example/api?key=s3cr3t"})
+        respx.get("https://new.example/api?key=s3cr3t").respond(200, json=[{"id": 1, "name": "a", "at": "soon"}])
+        found = await preview.run(load(tmp_path), "gigs")
+
+    assert found["warnings"][-1] == "it has moved for good to new.example: change its url"
+    assert any("published" in warning for warning in found["warnings"][:-1])
+    assert "s3cr3t" not in json.dumps(found)
+
+
+async def test_a_source_that_may_not_lead_inside_does_not(tmp_path: Path):
+    text = CONFIGURATION.replace("https://gigs.example/api", "http://127.0.0.1:9/api")
+    found = await preview.run(load(tmp_path, text.replace("[channels", "deny_private = true\n\n[channels", 1)), "gigs")
+
+    assert found["status"] == "failed"
+    assert "127.0.0.1" in found["reason"]
+
+
+async def test_no_text_of_a_source_breaks_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async def fetch(*_: Any) -> Fetched:
+        fields = {"pay": float("nan"), "list": [1], "odd\ud83d": "\0\ud83d", "yes": True, "none": None}
+        item = Item(key="\ud83d" * 3000, title="python \0\ud83d" + "x" * 5000, text="t" * 10_000, fields=fields)
+        return Fetched(items=(item, item))
+
+    monkeypatch.setattr("app.sources.json.fetch", fetch)
+
+    found = await preview.run(load(tmp_path), "gigs")
+
+    assert json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    assert len(found["items"][0]["text"]) == 4000
+    assert found["messages"][0]["parts"][0]["text"].count("python") == 1  # one key, kept once
+
+
+@pytest.mark.parametrize(("text", "known"), [(CONFIGURATION, "it has gigs"), ("", "it has none")], ids=["one", "none"])
+async def test_a_name_that_is_none_is_told_with_those_that_are(tmp_path: Path, text: str, known: str):
+    with pytest.raises(preview.UnknownSource, match=f'the configuration has no source "nope"; {known}'):
+        await preview.run(load(tmp_path, text), "nope")
+
+
+@pytest.fixture
+async def sql(database_url: str) -> Any:
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
