@@ -13,7 +13,7 @@ OWN_NAMES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 """XML's five; `&amp;` last, so that `&amp;lt;` becomes `&lt;`."""
 
 OTHERS = re.compile(
-    r"(?P<numeric>(?:&\#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,16});)+)"
+    r"(?P<numeric>(?:&\#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,16});)++)"
     r"|&(?!(?:amp|lt|gt|quot|apos);)(?P<name>[A-Za-z][A-Za-z0-9]{0,31});"
 )
 STRAY = re.compile(r"&(?!#[0-9]{1,20};|#[xX][0-9A-Fa-f]{1,16};|[A-Za-z][A-Za-z0-9]{0,31};)")

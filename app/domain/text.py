@@ -34,7 +34,7 @@ UNWANTED = re.compile(
     "\ufeff\u202a-\u202e\u2066-\u2069]"  # byte order marks; overrides that turn what follows around
 )
 REFERENCE = re.compile(
-    r"(?P<numeric>(?:&\#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,16});)+)|&(?P<name>[A-Za-z][A-Za-z0-9]{0,31});"
+    r"(?P<numeric>(?:&\#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,16});)++)|&(?P<name>[A-Za-z][A-Za-z0-9]{0,31});"
 )
 NUMBER = re.compile(r"&#(?:([0-9]{1,20})|[xX]([0-9A-Fa-f]{1,16}));")
 

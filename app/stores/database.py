@@ -219,7 +219,8 @@ def _check_before_use(engine: AsyncEngine) -> None:
 
     @event.listens_for(pool, "checkout")
     def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
-        if record.driver_connection.is_closed():
+        driver: Any = record.driver_connection
+        if driver.is_closed():
             raise DisconnectionError
         monotonic, wall = record.info["used"]
         if time.monotonic() - monotonic < FRESH_SECONDS and 0 <= time.time() - wall < FRESH_SECONDS:

@@ -281,6 +281,7 @@ async def test_a_tick_without_a_database_is_told_as_failed(stage: Stage):
 async def test_a_tick_with_a_part_that_crashed_is_told_as_failed_in_the_switchs_own_words(
     stage: Stage, path: str, query: str
 ):
+    await stage.sql.execute("SELECT FROM wakebell.enqueue('of_no_handler')")
     await stage.sql.execute("ALTER FUNCTION wakebell.park_jobs RENAME TO parked")
     async with Switch() as switch:
         service = await stage.serve(HEARTBEAT_URL=f"{switch.url}{path}")
