@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app import main, plugins, settings
+from app.api.sources import NEED_A_PERSON, standing
 from app.domain import conditions, pace
 from app.domain.errors import ConfigError, ServiceError
 from app.stores.database import connect
@@ -46,6 +47,7 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database
     """
     problems = list(known)
     lines: list[str] = []
+    configured = None
     try:
         configured = settings.load(environ, need={"CRON_SECRET"})
         lines += _described(configured)
@@ -54,7 +56,22 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database
         problems += error.problems
     if database:
         problems += [found for found in await _database_problems(environ) if found not in problems]
+    if database and configured is not None and not problems:
+        lines += await _troubles(configured)
     return Found(lines=lines if problems else [*lines, "everything is in order"], problems=problems)
+
+
+async def _troubles(configured: Settings) -> list[str]:
+    """What a person may want to know of sources that tell nothing: no fault of the configuration, and no problem."""
+    try:
+        stores = main.build(configured).stores
+        async with stores.database.held():
+            states = await stores.listings.list_sources(list(configured.sources))
+    except ServiceError:  # it has just been reached
+        return []
+    known = {name: state for name, state in states.items() if state.fingerprint == configured.sources[name].fingerprint}
+    standings = ((name, *standing(known.get(name))) for name in configured.sources)
+    return [f"source {name} is {status}: {reason}" for name, status, reason in standings if status in NEED_A_PERSON]
 
 
 async def _database_problems(environ: Mapping[str, str]) -> list[str]:

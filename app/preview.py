@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from app import rounds
 from app.clients.http import host_of
 from app.clients.visits import Visit
 from app.context import guarded, outbound, user_agent
-from app.domain import manners
+from app.domain import identity, manners
 from app.domain.errors import Failure, ServiceError
 from app.domain.items import Unchanged
 from app.domain.messages import DigestItem, Part
@@ -25,6 +26,7 @@ from app.handlers.compose_messages import composer
 from app.handlers.fetch_source import SHORT, STORING, TIMEOUT
 from app.sources import Reading
 from app.stores.items import as_kept
+from app.stores.keys import kept_key
 from app.stores.messages import MOST_ITEMS
 from app.stores.text import clean
 from app.threads import in_thread
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from app.domain.matching import Judged
     from app.domain.messages import Body
     from app.settings import Settings, SourceSettings
+
+    Owed = dict[str, list[DigestItem]]
+    """By recipient."""
 
 MOST_SHOWN = 200
 """Items."""
@@ -98,46 +103,63 @@ def _failed(name: str, reason: str) -> dict[str, Any]:
 
 def _told(settings: Settings, source: SourceSettings, fetched: Fetched, warnings: list[str]) -> dict[str, Any]:
     judged = list(rounds.judge_all(fetched.items, source.name, settings.subscriptions))
-    owed = _owed(source, judged)
-    total, reason = len(judged), None
-    if not total:
-        reason = "it lists nothing"
-    elif total > MOST_SHOWN:
-        reason = f"the first {MOST_SHOWN} of its {total:,} items are shown"
-    slow = sorted({asked.name for one in judged for asked, verdict in one.verdicts if verdict.slow})
+    keyed = list(zip(_keys(source, fetched), judged, strict=True))
+    now = datetime.now(UTC)
+    news = [
+        one for one in keyed if not identity.is_old(one[1].item, now=now, oldest_at=None, max_age=source.watch.max_age)
+    ]
+    owed = _owed(source, news)
     return {
         "source": source.name,
         "status": "ok",
-        "reason": reason,
-        "warnings": [
-            *(clean(warning) for warning in warnings),
-            *(f"a pattern of {name} takes too long: it counts as not found" for name in slow),
-            *(
-                f"{recipient} would hear of {MOST_ITEMS} items at once, and of the other {len(items) - MOST_ITEMS} next"
-                for recipient, items in owed.items()
-                if len(items) > MOST_ITEMS
-            ),
-        ],
-        "items": [_item(one) for one in judged[:MOST_SHOWN]],
+        "reason": _reason(len(keyed)),
+        "warnings": [clean(warning) for warning in (*warnings, *_odd(judged, owed, old=len(keyed) - len(news)))],
+        "items": [_item(key, one) for key, one in keyed[:MOST_SHOWN]],
         "messages": list(_messages(settings, owed)),
     }
 
 
-def _owed(source: SourceSettings, judged: Sequence[Judged]) -> dict[str, list[DigestItem]]:
-    """Who would hear of which items, in the order in which a round keeps them; of two with one key, of the first."""
-    owed: dict[str, list[DigestItem]] = {}
-    judged_by_key: dict[str, Judged] = {}
-    for one in judged:
-        judged_by_key.setdefault(str(as_kept(one.item)["key"]), one)
-    for _, one in sorted(judged_by_key.items()):
-        kept = as_kept(one.item)
-        for recipient, names in one.recipients().items():
+def _reason(count: int) -> str | None:
+    if not count:
+        return "it lists nothing"
+    return f"the first {MOST_SHOWN} of its {count:,} items are shown" if count > MOST_SHOWN else None
+
+
+def _odd(judged: Sequence[Judged], owed: Owed, *, old: int) -> Iterator[str]:
+    if old:
+        yield f"{old} of its items: older than its max_age_days, and so no news to anybody"
+    for name in sorted({asked.name for one in judged for asked, verdict in one.verdicts if verdict.slow}):
+        yield f"a pattern of {name} takes too long: it counts as not found"
+    for recipient, items in owed.items():
+        if len(items) > MOST_ITEMS:
+            more = len(items) - MOST_ITEMS
+            yield f"{recipient} would hear of {MOST_ITEMS} items at once, and of the other {more} next"
+
+
+def _keys(source: SourceSettings, fetched: Fetched) -> list[str]:
+    """Each item's key, as a first round gives it."""
+    found = identity.marked(fetched.items, source.identity)
+    return [kept_key(key) for key in identity.keys(found, identity.deserved(found))]
+
+
+def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> Owed:
+    """Who would hear of which items, in the order in which a round keeps them; of two with one key, the first is."""
+    judged_by_key: dict[str, list[Judged]] = {}
+    for key, one in keyed:
+        judged_by_key.setdefault(key, []).append(one)
+    owed: Owed = {}
+    for _, alike in sorted(judged_by_key.items()):
+        kept = as_kept(alike[0].item)
+        names_by_recipient: dict[str, tuple[str, ...]] = {}
+        for one in alike:
+            names_by_recipient = one.recipients() | names_by_recipient
+        for recipient, names in names_by_recipient.items():
             told = DigestItem(title=str(kept["title"]), link=kept["link"], source=source.name, subscriptions=names)
             owed.setdefault(recipient, []).append(told)
     return owed
 
 
-def _messages(settings: Settings, owed: dict[str, list[DigestItem]]) -> Iterator[dict[str, Any]]:
+def _messages(settings: Settings, owed: Owed) -> Iterator[dict[str, Any]]:
     for recipient in settings.recipients.values():
         if recipient.name in owed:
             for body in composer(settings, recipient)(tuple(owed[recipient.name][:MOST_ITEMS])):
@@ -149,10 +171,10 @@ def _parts(body: Body) -> list[dict[str, Any]]:
     return [{"text": part.text, "length": part.length, "limit": part.limit} for part in parts]
 
 
-def _item(judged: Judged) -> dict[str, Any]:
+def _item(key: str, judged: Judged) -> dict[str, Any]:
     item, kept = judged.item, as_kept(judged.item)
     return {
-        "key": kept["key"],
+        "key": key,
         "title": kept["title"],
         "link": kept["link"],
         "published": None if item.published_at is None else instant(item.published_at),

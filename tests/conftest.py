@@ -27,7 +27,7 @@ import pytest
 from app.dev import postgres
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncIterator, Generator, Iterator
 
 FOLDER = "WAKEBELL_TESTS_FOLDER"
 """Set by the controlling process: what the run shares on disk."""
@@ -90,12 +90,6 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-@pytest.fixture(scope="session")
-def server_url() -> str:
-    """The run's server, at a database that is nobody's: for what stands in front of all of them."""
-    return _server()
-
-
 @pytest.fixture
 async def empty_database_url() -> AsyncIterator[str]:
     """A database of the test's own with nothing in it."""
@@ -115,6 +109,15 @@ async def database_url() -> AsyncIterator[str]:
     """A database of the test's own with the schema of this release, empty."""
     async with _database(await _template()) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url() -> Iterator[str]:
+    """One for all tests of a module, which empty it themselves."""
+    with asyncio.Runner() as runner:
+        database = _database(runner.run(_template()))
+        yield runner.run(database.__aenter__())
+        runner.run(database.__aexit__(None, None, None))
 
 
 @asynccontextmanager

@@ -157,6 +157,43 @@ async def test_a_tick_sends_the_very_messages_that_the_preview_shows(
     await service.stores.database.dispose()
 
 
+FEED = """<rss><channel><title>Board</title>{items}</channel></rss>"""
+ITEM = "<item><title>{title}</title><link>https://e.test/{link}</link>{guid}</item>"
+
+
+@pytest.mark.parametrize("apart", ["", 'key = "title+link"', r"id_regex = '/(\d+)'", 'ignore_params = ["s"]'])
+@respx.mock
+async def test_keys_are_those_of_a_tick(tmp_path: Path, database_url: str, sql: asyncpg.Connection, apart: str):
+    listed = [
+        ITEM.format(title="One", link="1?s=a", guid="<guid>1</guid>"),
+        ITEM.format(title="Two", link="2?s=b", guid="<guid>1</guid>"),
+        ITEM.format(title="Three", link="3?s=c&amp;utm_source=x", guid=""),
+        ITEM.format(title="Three", link="3?s=d", guid=""),
+    ]
+    respx.get("https://board.example/feed").respond(text=FEED.format(items="".join(listed)))
+    text = f'[sources.board]\nkind = "feed"\nurl = "https://board.example/feed"\n{apart}\n'
+    service = a_service(database_url, tmp_path, text)
+
+    found = await preview.run(service.settings, "board")
+    await tick.run(service, budget=timedelta(seconds=25), max_jobs=100, trigger="test")
+
+    kept = await sql.fetch("SELECT key, title FROM wakebell.items")
+    assert {(item["key"], item["title"]) for item in found["items"]} == {tuple(row) for row in kept}
+    await service.stores.database.dispose()
+
+
+async def test_what_a_source_is_too_old_for_is_shown_and_told_nobody(tmp_path: Path):
+    configured = load(tmp_path, CONFIGURATION.replace("[channels", "max_age_days = 7\n\n[channels", 1))
+
+    found = await previewed(
+        configured, [{"id": 1, "name": "python", "at": "2020-01-01"}, {"id": 2, "name": "python 2"}]
+    )
+
+    assert len(found["items"]) == 2
+    assert found["warnings"][-1] == "1 of its items: older than its max_age_days, and so no news to anybody"
+    assert [part["text"] for message in found["messages"] for part in message["parts"]] == ["python 2\ngigs · bots"]
+
+
 async def test_a_source_that_fails_is_told_with_its_reason_and_without_secrets(tmp_path: Path):
     configured = load(tmp_path)
 

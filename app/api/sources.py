@@ -13,6 +13,7 @@ from app.api.cursors import instant
 from app.api.deps import HeldStores, the_service
 from app.api.errors import Problem
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
+from app.domain import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from app.settings import SourceSettings
     from app.stores.listings import StoredSource
+
+NEED_A_PERSON = frozenset({"gone", "failing", "unstable", "blind", "silent"})
 
 router = APIRouter(prefix="/api/sources", dependencies=[Depends(api_token)])
 
@@ -71,12 +74,14 @@ def told(source: SourceSettings, state: StoredSource | None) -> dict[str, Any]:
 def standing(state: StoredSource | None) -> tuple[str, str | None]:
     """One word for how a source is, and why it is so or why it is not read now; `state` None: it has not been planned.
 
-    `gone` and `failing` need a person; `waiting` does not: its host has asked for it, and is asked again.
+    Some `NEED_A_PERSON`; `waiting` does not: its host has asked for it, and is asked again.
     """
     if state is None:
         return "new", None
     if state.gone_at is not None or state.failures:
         return ("gone" if state.gone_at is not None else "failing"), state.last_error
+    if (trouble := _trouble(state)) is not None:
+        return state.state, trouble
     if state.host_waits_until is not None:
         until = instant(state.host_waits_until)
         return "waiting", f"its host has asked to be left alone until {until}: {state.host_reason}"
@@ -87,11 +92,21 @@ def standing(state: StoredSource | None) -> tuple[str, str | None]:
     return ("ok" if state.primed_at is not None else "new"), asked
 
 
+def _trouble(state: StoredSource) -> str | None:
+    """Why a source that answers is of no use; what was said of it at another address is over."""
+    if state.primed_at is None:
+        return None
+    return watching.told(state.state, empty_rounds=state.empty_rounds, quiet_days=state.quiet_days or 0)
+
+
 def _warnings(state: StoredSource) -> Iterator[str]:
     if state.moved_host is not None:
         yield f"it has moved for good to {state.moved_host}: change its url"
     if state.distrusted_at is not None:
         yield 'its server has said "unchanged" when it was not: it is read whole each time'
+    if state.key_rule != "id" and state.primed_at is not None:
+        by = "links" if state.key_rule == "link" else "links and titles"
+        yield f"its ids or links tell too few of its items apart: they are told apart by their {by}"
 
 
 def _instant(at: datetime | None) -> str | None:

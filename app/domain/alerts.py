@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-Kind = Literal["job_failed", "source_failing", "message_failed"]
+Kind = Literal["job_failed", "source_failing", "message_failed", "source_blind", "source_silent", "source_unstable"]
 
 SOURCE_FAILURES = 3
 """Failed rounds in a row that make a source a failing one: a single one is everyday life on the internet."""
@@ -49,7 +49,7 @@ class Incident:
     """Of the latest failure."""
 
     failures: int
-    """In a row, of a source; in all since it opened, of a job type or a recipient."""
+    """In a row, of a source, and days of a silent one; in all since it opened, of a job type or a recipient."""
 
     opened_at: datetime
     """UTC."""
@@ -95,6 +95,8 @@ def _name(incident: Incident, language: str) -> str:
             return words.source_failing(language, incident.subject, count=incident.failures)
         case "message_failed":
             return words.messages_failed(language, incident.subject, count=incident.failures)
+        case "source_blind" | "source_silent" | "source_unstable":
+            return words.source_state(language, incident.kind, incident.subject, count=incident.failures)
 
 
 def _resolved(incident: Incident, language: str) -> str:

@@ -131,7 +131,8 @@ def keys(found: Sequence[Marked], rule: Rule) -> list[str]:
         shared = sharing[_first(mark, rule)]
         shared.links.add(mark.link)
         shared.titles.add(mark.item.title)
-    return [_widened(mark, rule, sharing[_first(mark, rule)]) for mark in found]
+    useless = (len(found) - len(sharing)) * 100 > USELESS_PERCENT * len(found)
+    return [_widened(mark, rule, sharing[_first(mark, rule)], useless=useless) for mark in found]
 
 
 def is_old(item: Item, *, now: datetime, oldest_at: datetime | None, max_age: timedelta | None) -> bool:
@@ -215,14 +216,15 @@ def _first(mark: Marked, rule: Rule) -> str:
             return links.key(f"{mark.link} {mark.item.title}")
 
 
-def _widened(mark: Marked, rule: Rule, shared: _Sharing) -> str:
+def _widened(mark: Marked, rule: Rule, shared: _Sharing, *, useless: bool) -> str:
+    """`useless`: many share one, and no rule is better. Else what shares an id and a link is one item."""
     first = _first(mark, rule)
     if mark.key or rule == "link_title":
         return first
     parts = [first]
     if rule == "id" and len(shared.links) > 1:
         parts.append(mark.link)
-    if not (rule == "id" and links.key(mark.id)) and len(shared.titles) > 1:
+    if (useless or rule != "id" or not links.key(mark.id)) and len(shared.titles) > 1:
         parts.append(mark.item.title)
     return links.key(" ".join(parts))
 

@@ -25,6 +25,12 @@ class Words:
     source_failing: str
     source_well: str
     source_gone: str
+    source_blind: str
+    source_lists: str
+    source_silent: str
+    source_has_news: str
+    source_unstable: str
+    source_stable: str
     message_failed: str
     messages_failed: str
     recipient_well: str
@@ -52,6 +58,12 @@ WORDS_BY_LANGUAGE = {
         source_failing="Source {subject} failed {count} times in a row",
         source_well="Source {subject} answers again",
         source_gone="Source {subject} is configured no more",
+        source_blind="Source {subject} lists nothing any more (rounds: {count}), see whether its list has moved",
+        source_lists="Source {subject} lists items again",
+        source_silent="Source {subject} has had nothing new (days: {count}), see whether it still goes on",
+        source_has_news="Source {subject} has something new again",
+        source_unstable="Source {subject} gives what is known new keys and is not told, say what tells items apart",
+        source_stable="Items of source {subject} can be told apart again",
         message_failed="A message to {subject} could not be delivered",
         messages_failed="{count} messages to {subject} could not be delivered",
         recipient_well="Messages to {subject} arrive again",
@@ -77,6 +89,12 @@ WORDS_BY_LANGUAGE = {
         source_failing="แหล่งข้อมูล {subject} ล้มเหลวติดต่อกัน {count} ครั้ง",
         source_well="แหล่งข้อมูล {subject} ตอบกลับตามปกติแล้ว",
         source_gone="ไม่มีแหล่งข้อมูล {subject} ในการตั้งค่าแล้ว",
+        source_blind="แหล่งข้อมูล {subject} ไม่มีรายการเลย (จำนวนครั้ง: {count}) โปรดดูว่ารายการย้ายไปที่อื่นหรือไม่",
+        source_lists="แหล่งข้อมูล {subject} มีรายการอีกครั้งแล้ว",
+        source_silent="แหล่งข้อมูล {subject} ไม่มีอะไรใหม่ (จำนวนวัน: {count}) โปรดดูว่ายังเผยแพร่อยู่หรือไม่",
+        source_has_news="แหล่งข้อมูล {subject} มีรายการใหม่อีกครั้งแล้ว",
+        source_unstable="แหล่งข้อมูล {subject} เปลี่ยนรหัสของรายการเดิม จึงไม่แจ้งรายการใด โปรดระบุว่าจะแยกรายการด้วยอะไร",
+        source_stable="แยกรายการของแหล่งข้อมูล {subject} ได้ตามปกติแล้ว",
         message_failed="ส่งข้อความถึง {subject} ไม่สำเร็จ",
         messages_failed="ส่งข้อความถึง {subject} ไม่สำเร็จ {count} ข้อความ",
         recipient_well="ข้อความถึง {subject} ส่งได้ตามปกติแล้ว",
@@ -102,6 +120,12 @@ WORDS_BY_LANGUAGE = {
         source_failing="Nguồn {subject} lỗi {count} lần liên tiếp",
         source_well="Nguồn {subject} đã trả lời trở lại",
         source_gone="Nguồn {subject} không còn trong cấu hình",
+        source_blind="Nguồn {subject} không liệt kê gì nữa (số lần: {count}), hãy xem danh sách còn ở đó không",
+        source_lists="Nguồn {subject} đã liệt kê các mục trở lại",
+        source_silent="Nguồn {subject} không có gì mới (số ngày: {count}), hãy xem nguồn còn hoạt động không",
+        source_has_news="Nguồn {subject} lại có mục mới",
+        source_unstable="Nguồn {subject} đổi mã của các mục đã biết nên không được thông báo, hãy ghi cách phân biệt",
+        source_stable="Các mục của nguồn {subject} đã phân biệt được trở lại",
         message_failed="Không gửi được tin nhắn đến {subject}",
         messages_failed="Không gửi được {count} tin nhắn đến {subject}",
         recipient_well="Tin nhắn đến {subject} đã gửi được trở lại",
@@ -127,6 +151,12 @@ WORDS_BY_LANGUAGE = {
         source_failing="{subject} ကို {count} ကြိမ်ဆက်တိုက် ဖတ်၍ မရပါ",
         source_well="{subject} ကို ပြန်ဖတ်၍ ရပါပြီ",
         source_gone="ရင်းမြစ် {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
+        source_blind="ရင်းမြစ် {subject} တွင် ဘာမျှ မပါတော့ပါ (အကြိမ်: {count})။ စာရင်း ရွှေ့သွားသလား ကြည့်ပါ",
+        source_lists="ရင်းမြစ် {subject} တွင် စာရင်း ပြန်ပါလာပါပြီ",
+        source_silent="ရင်းမြစ် {subject} တွင် အသစ် မရှိပါ (ရက်: {count})။ ဆက်လက် ထုတ်ဝေနေသလား ကြည့်ပါ",
+        source_has_news="ရင်းမြစ် {subject} တွင် အသစ် ပြန်ရှိလာပါပြီ",
+        source_unstable="ရင်းမြစ် {subject} သည် သိပြီးသားများ၏ ကုဒ်များကို ပြောင်းနေသဖြင့် ဘာမျှ အသိမပေးပါ။ ခွဲခြားနည်းကို ရေးပါ",
+        source_stable="ရင်းမြစ် {subject} ၏ စာရင်းများကို ပြန်ခွဲခြားနိုင်ပါပြီ",
         message_failed="{subject} သို့ စာ ပို့၍ မရပါ",
         messages_failed="{subject} သို့ စာ {count} စောင် ပို့၍ မရပါ",
         recipient_well="{subject} သို့ စာ ပြန်ပို့၍ ရပါပြီ",
@@ -186,6 +216,17 @@ def source_failing(language: str, subject: str, *, count: int) -> str:
     return _words(language).source_failing.format(subject=subject, count=count)
 
 
+def source_state(language: str, kind: str, subject: str, *, count: int) -> str:
+    """What is wrong with a source that answers; `count` are the rounds of a blind one, the days of a silent one."""
+    words = _words(language)
+    told = {
+        "source_blind": words.source_blind,
+        "source_silent": words.source_silent,
+        "source_unstable": words.source_unstable,
+    }
+    return told[kind].format(subject=subject, count=count)
+
+
 def messages_failed(language: str, subject: str, *, count: int) -> str:
     """Messages to this recipient were given up."""
     words = _words(language)
@@ -199,6 +240,9 @@ def over(language: str, kind: str, subject: str, *, healed: bool) -> str:
         "job_failed": (words.jobs_well, words.jobs_gone),
         "source_failing": (words.source_well, words.source_gone),
         "message_failed": (words.recipient_well, words.recipient_gone),
+        "source_blind": (words.source_lists, words.source_gone),
+        "source_silent": (words.source_has_news, words.source_gone),
+        "source_unstable": (words.source_stable, words.source_gone),
     }[kind]
     return (well if healed else gone).format(subject=subject)
 

@@ -10,6 +10,9 @@ SELECT
         SELECT FROM wakebell.sources
         WHERE failures > 0 AND (failures >= :source_failures OR gone_at IS NOT NULL)
           AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
+    OR EXISTS (
+        SELECT FROM wakebell.sources
+        WHERE state <> 'ok' AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
     (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
 
@@ -57,6 +60,22 @@ WITH failed_jobs AS (
           WHERE alerts.key = 'source_failing:' || sources.name
             AND alerts.resolved_at IS NULL
             AND alerts.failed_at >= coalesce(sources.last_failure_at, sources.created_at))
+    UNION ALL
+    SELECT 'source_' || state, name,
+           CASE state WHEN 'unstable' THEN 'ignore_params, id_regex or key' END,
+           CASE state
+               WHEN 'blind' THEN empty_rounds
+               WHEN 'silent' THEN floor(extract(epoch FROM now() - coalesce(last_news_at, primed_at)) / 86400)
+               ELSE 1
+           END,
+           coalesce(state_at, created_at), NULL
+    FROM wakebell.sources
+    WHERE state <> 'ok' AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
+      AND NOT EXISTS (  -- the round that says so is known already
+          SELECT FROM wakebell.alerts
+          WHERE alerts.key = 'source_' || sources.state || ':' || sources.name
+            AND alerts.resolved_at IS NULL
+            AND alerts.failed_at >= coalesce(sources.state_at, sources.created_at))
 ), opened AS (
     INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures, failed_at)
     SELECT kind || ':' || subject, kind, subject, reason, failures, failed_at
@@ -65,7 +84,7 @@ WITH failed_jobs AS (
     ON CONFLICT (key) WHERE resolved_at IS NULL DO UPDATE SET
         reason = excluded.reason,
         failures = CASE
-            WHEN alert.kind = 'source_failing' THEN excluded.failures  -- it counts them itself
+            WHEN starts_with(alert.kind, 'source_') THEN excluded.failures  -- it counts them itself
             ELSE alert.failures + excluded.failures
         END,
         failed_at = greatest(alert.failed_at, excluded.failed_at),
@@ -106,6 +125,11 @@ WITH judged AS MATERIALIZED (
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject AND sources.last_success_at > alert.failed_at
                       AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
+                ELSE EXISTS (  -- a later round says otherwise
+                    SELECT FROM wakebell.sources
+                    WHERE sources.name = alert.subject AND sources.state_at > alert.failed_at
+                      AND 'source_' || sources.state <> alert.kind
+                      AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
             END AS healed,
             CASE alert.kind
                 WHEN 'job_failed' THEN NOT EXISTS (  -- cancelled or pruned; one that is run again is not over
@@ -113,7 +137,7 @@ WITH judged AS MATERIALIZED (
                     WHERE jobs.type = alert.subject AND jobs.judged_finish IS NOT NULL
                       AND jobs.status IN ('pending', 'running', 'failed'))
                 WHEN 'message_failed' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
-                WHEN 'source_failing' THEN NOT EXISTS (  -- nor does another replica watch it, which would plan it
+                ELSE NOT EXISTS (  -- nor does another replica watch it, which would plan it
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject
                       AND (sources.name = ANY (CAST(CAST(:sources AS text) AS text[]))

@@ -23,7 +23,7 @@ class HealthFacts:
         self._database = database
 
     async def read(self, sources: Sequence[str]) -> Facts:
-        """The facts; of sources, the named ones that fail now, at most 20."""
+        """The facts; of sources, the named ones that fail now or are blind, at most 20."""
         [row] = await self._database.fetch(SQL["read"], {"sources": array(sources)})
         nobodys = await parked.read(self._database) if row["parked"] else None
         return Facts(**{**row, "parked": nobodys})

@@ -44,7 +44,7 @@ SELECT
     ARRAY(
         SELECT name
         FROM wakebell.sources
-        WHERE failures > 0 AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
+        WHERE (failures > 0 OR state <> 'ok') AND name = ANY (CAST(CAST(:sources AS text) AS text[]))
         ORDER BY name
         LIMIT 20
     ) AS failing_sources,

@@ -18,6 +18,8 @@ from app.stores.text import array
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from app.domain.identity import Rule
+    from app.domain.watching import State
     from app.stores.database import Database
 
 SQL = sql.load("listings")
@@ -106,6 +108,18 @@ class StoredSource:
 
     distrusted_at: datetime | None
     """Read whole each time, since its server has said "unchanged" when it was not."""
+
+    key_rule: Rule
+    """What tells its items apart, where nothing is configured."""
+
+    state: State
+    """Of its last round that was read."""
+
+    empty_rounds: int
+    """In a row, for no reason that is known."""
+
+    quiet_days: int | None
+    """Since its last news, or since it was primed."""
 
     moved_host: str | None
     """Where it has moved for good."""

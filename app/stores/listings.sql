@@ -136,6 +136,8 @@ ORDER BY owed.id;
 -- read when its waiting fetch may run, else when it is planned; not before its host may be asked.
 SELECT s.name, s.fingerprint, s.due_at, s.primed_at, s.last_round_at, s.last_success_at, s.failures,
        s.last_failure_at, s.last_error, s.fresh_until, s.gone_at, s.refusals, s.distrusted_at,
+       s.key_rule, s.state, s.empty_rounds,
+       CAST(floor(extract(epoch FROM now() - coalesce(s.last_news_at, s.primed_at)) / 86400) AS integer) AS quiet_days,
        CASE WHEN s.moved_at IS NOT NULL THEN s.moved_host END AS moved_host,
        CASE WHEN h.wait_until > now() THEN h.wait_until END AS host_waits_until,
        CASE WHEN h.wait_until > now() THEN h.reason END AS host_reason,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_what_broke_is_told_with_its_reason_before_what_is_over():
 
 def test_what_is_only_over_does_not_ask_for_a_look():
     assert told([], [incident()], service="gigs", language="en").splitlines()[0] == "gigs: alert closed"
+
+
+def test_a_source_that_answers_and_is_blind_all_the_same_is_told_with_what_to_do():
+    opened = [
+        incident("source_blind", "board", failures=3),
+        incident("source_silent", "gigs", failures=14),
+        incident("source_unstable", "jobs", "ignore_params, id_regex or key"),
+    ]
+
+    assert told(opened, [], service="gigs", language="en").splitlines()[1:] == [
+        "Source board lists nothing any more (rounds: 3), see whether its list has moved",
+        "Source gigs has had nothing new (days: 14), see whether it still goes on",
+        "Source jobs gives what is known new keys and is not told, say what tells items apart: "
+        "ignore_params, id_regex or key",
+    ]
 
 
 def test_more_than_one_failure_is_a_number():
@@ -112,7 +128,7 @@ def test_many_are_ten_lines_that_tell_how_many_more(count: int):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("kind", ["job_failed", "source_failing", "message_failed"])
+@pytest.mark.parametrize("kind", get_args(Kind))
 def test_every_language_names_what_it_is_about(language: str, kind: Kind):
     opened = told([incident(kind, "{odd} name", "because")], [], service="gigs", language=language)
     over = [
@@ -126,7 +142,7 @@ def test_every_language_names_what_it_is_about(language: str, kind: Kind):
     assert "{odd} name" in opened
     assert "because" in opened
     assert ("77" in opened) == ("77" in many) == (kind == "job_failed")
-    assert "40" in many
+    assert ("40" in many) == (kind != "source_unstable")
     assert "40" in left
     assert all("gigs" in text and "board" in text for text in over)
     assert len({opened, *over}) == 3

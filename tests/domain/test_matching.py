@@ -104,8 +104,8 @@ def test_the_verdict_says_why(conditions: dict[str, Any], matched: bool, why: st
 )
 def test_what_is_too_old_is_no_match_and_what_has_no_date_is_one(
     published_at: datetime | None,
-    matched: bool,
-    why: str,  # noqa: FBT001
+    matched: bool,  # noqa: FBT001
+    why: str,
 ):
     found = verdict(item(published_at=published_at), subscription(max_age=timedelta(days=7)))
 

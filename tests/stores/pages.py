@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
+from sqlalchemy.dialects.postgresql import asyncpg as dialect
+
+from app.stores import looks
+from tests.stores.test_looks import ABOUT
+
+_LOOK = looks.LOOK.compile(dialect=dialect.dialect())
 
 EXPLAINING = """
 LOAD 'auto_explain';
@@ -19,11 +25,19 @@ SET LOCAL auto_explain.log_timing = off;
 SET LOCAL auto_explain.log_nested_statements = on;
 SET LOCAL auto_explain.log_level = notice;
 """
+LOOK = (str(_LOOK), *(looks._params(ABOUT)[name] for name in _LOOK.positiontup or []))
+"""The statement that a tick begins with and its arguments; an idle tick asks nothing else."""
+
+SCANS = """
+SELECT coalesce(sum(seq_scan), 0)::int FROM pg_stat_xact_user_tables
+WHERE schemaname = 'wakebell' AND pg_relation_size(relid) > 50 * 8192
+"""
+
 ENOUGH = "SET LOCAL auto_explain.log_min_duration = -1"
 
 
 async def read(sql: asyncpg.Connection, statement: str, *arguments: Any) -> tuple[int, int]:
-    """Pages that it reads and whole scans of jobs that it makes, when it is not the first of its session.
+    """Pages that it reads and whole scans of long tables that it makes, when it is not the first of its session.
 
     What it has done is taken back.
     """
@@ -34,9 +48,7 @@ async def read(sql: asyncpg.Connection, statement: str, *arguments: Any) -> tupl
         await sql.fetch(statement, *arguments)
         await sql.execute("ROLLBACK TO unread")
         [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *arguments))
-        scans = await sql.fetchval(
-            "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relid = 'wakebell.jobs'::regclass"
-        )
+        scans = await sql.fetchval(SCANS)
         return pages(plan["Plan"]), scans
     finally:
         await transaction.rollback()

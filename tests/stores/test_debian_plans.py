@@ -6,15 +6,12 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
-from app.stores import looks
 from app.stores.migrations import migrate
 from tests.fakes.debian import PROGRAMS, debian
 from tests.stores import test_claim_plan as claims
 from tests.stores import test_jobs_plan as keeping
-from tests.stores.pages import JIT, plans, read
-from tests.stores.test_looks import ABOUT
+from tests.stores.pages import JIT, LOOK, plans, read
 
 pytestmark = pytest.mark.skipif(PROGRAMS is None, reason="needs Debian's PostgreSQL, of its package postgresql")
 
@@ -27,8 +24,7 @@ UPDATE wakebell.jobs SET status = 'running', started_at = now(), lease_token = 1
 WHERE id IN (SELECT id FROM wakebell.jobs WHERE status = 'pending' AND run_after <= now() ORDER BY id DESC LIMIT 300)
 """
 FINISH = "SELECT wakebell.end_job((SELECT min(id) FROM wakebell.jobs WHERE status = 'running'), 1, 'retry', 60, 'no')"
-LOOK = looks.LOOK.compile(dialect=dialect.dialect())
-LOOK_PAGES = 500
+LOOK_PAGES = 1_000
 
 STATEMENTS = (claims.CLAIM_100, claims.CLAIM_1000, claims.CLAIM_ONE, claims.RESCUE, keeping.TURN, FINISH)
 
@@ -60,9 +56,7 @@ async def test_plans_are_those_of_the_newest_and_never_compiled(old: asyncpg.Con
 
 async def look_faults(sql: asyncpg.Connection) -> list[str]:
     """Of the statement that each tick begins with, which is no function: as the server comes, with `jit` on."""
-    names = [parameter for parameter in (LOOK.positiontup or [])]
-    arguments = [looks._params(ABOUT)[name] for name in names]
-    told = await plans(sql, str(LOOK), *arguments)
-    count, scans = await read(sql, str(LOOK), *arguments)
+    told = await plans(sql, *LOOK)
+    count, scans = await read(sql, *LOOK)
     faults = [plan for plan in (*told.inside, told.outside) if JIT in plan]
     return faults + ([f"{count} pages, {scans} times all"] if count > LOOK_PAGES or scans else [])

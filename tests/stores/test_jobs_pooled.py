@@ -15,7 +15,9 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.stores import database
+from app.stores import database as stores
+from app.stores.database import Database, connect
+from app.stores.queues import Queues
 from tests.fakes.pooler import PROGRAM, pooler
 from tests.stores import (
     test_jobs,
@@ -33,6 +35,11 @@ from tests.stores import (
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer, of Debian's package of that name")
 
+EMPTY = """
+SELECT format('TRUNCATE %s RESTART IDENTITY CASCADE', string_agg(CAST(CAST(oid AS regclass) AS text), ', '))
+FROM pg_class
+WHERE relnamespace = CAST('wakebell' AS regnamespace) AND relkind = 'r' AND relname <> 'alembic_version'
+"""
 CONNECTIONS_OF_STORES = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'wakebell'
 """
@@ -60,25 +67,41 @@ globals().update(
 
 
 @pytest.fixture(scope="module")
-def port(server_url: str) -> Iterator[int]:
-    """Of one pooler for all tests: it has two connections for each of their databases."""
+def port(module_database_url: str) -> Iterator[int]:
+    """Of one pooler for all tests, so that each finds what those before it have left in the two connections."""
     with asyncio.Runner() as runner:
-        running = pooler(server_url)
+        running = pooler(module_database_url)
         way = runner.run(running.__aenter__())
         yield urlsplit(way.url).port or 0
+        complaints = way.complaints
         runner.run(running.__aexit__(None, None, None))
+    assert complaints == []
+
+
+@pytest.fixture
+async def database_url(module_database_url: str) -> str:
+    """In place of one for each test: the same for all, emptied."""
+    connection = await asyncpg.connect(module_database_url)
+    await connection.execute(await connection.fetchval(EMPTY))
+    await connection.close()
+    return module_database_url
+
+
+@pytest.fixture
+def queues(database: Database) -> Queues:
+    return Queues(database)
 
 
 @pytest.fixture(autouse=True)
-def _through_the_pooler(database_url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every connection of a store, once there is a database: that is made by straight ones."""
-    straight = database._engine
-    monkeypatch.setattr(database, "_engine", lambda address: straight(replace(address, host="127.0.0.1", port=port)))
+def _through_the_pooler(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every connection of a store."""
+    straight = stores._engine
+    monkeypatch.setattr(stores, "_engine", lambda address: straight(replace(address, host="127.0.0.1", port=port)))
     monkeypatch.setattr(test_jobs_model, "EXAMPLES", 10)
 
 
 async def test_five_at_once_share_two_connections(database_url: str, sql: asyncpg.Connection):
-    databases = [database.connect(database_url) for _ in range(5)]
+    databases = [connect(database_url) for _ in range(5)]
     try:
         for one in databases:
             async with one.transaction() as db:
