@@ -1,11 +1,10 @@
 """What is told, to whom: a digest is what is owed, a message is its frozen form.
 
-owed rows --compose, once--> queued --send--> sending --answer--> sent
-^  |--permanent--> failed
-|  |--no answer for as long as the key is known--> uncertain
-|  |
-retrying ---'  |
-^----temporary
+    owed --compose, once--> queued --send--> sending --answer--> sent
+                                               ^  |--permanent--> failed
+                                               |  |--no answer while the provider knows the key--> uncertain
+                                               |  `--temporary--> retrying --.
+                                               `----------------------------'
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 -- name: look
--- Whether any table holds a row past its time, and nobody is told to prune; each question is one probe of an index.
+-- Whether any table holds a row past its time, and nobody is told to prune. Each question is one probe of an index, asked
+-- so that nothing else can be planned: EXISTS of an old row walked over the whole table wherever statistics were missing,
+-- or from a time when there were such rows.
 SELECT (
-    EXISTS (
-        SELECT FROM wakebell.jobs WHERE finished_at < now() - make_interval(secs => :jobs_seconds))
-    OR EXISTS (
-        SELECT FROM wakebell.messages WHERE finished_at < now() - make_interval(secs => :messages_seconds))
-    OR EXISTS (
-        SELECT FROM wakebell.ticks WHERE started_at < now() - make_interval(secs => :ticks_seconds))
+    coalesce((SELECT min(finished_at) FROM wakebell.jobs) < now() - make_interval(secs => :jobs_seconds), false)
+    OR coalesce(
+        (SELECT min(finished_at) FROM wakebell.messages) < now() - make_interval(secs => :messages_seconds), false)
+    OR coalesce((SELECT min(started_at) FROM wakebell.ticks) < now() - make_interval(secs => :ticks_seconds), false)
     OR EXISTS (
         SELECT
         FROM wakebell.sources
@@ -14,8 +14,10 @@ SELECT (
             SELECT FROM wakebell.items
             WHERE items.source = sources.name
               AND items.seen_at < sources.last_round_at - make_interval(secs => :items_seconds)
-              AND NOT EXISTS (
-                  SELECT FROM wakebell.owed WHERE owed.item_id = items.id AND owed.message_id IS NULL)
+              AND (
+                  SELECT true FROM wakebell.owed WHERE owed.item_id = items.id AND owed.message_id IS NULL LIMIT 1
+              ) IS NULL
+            ORDER BY items.seen_at
             LIMIT 1
         ) AS old)
 ) AND NOT EXISTS (
