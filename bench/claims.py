@@ -56,6 +56,8 @@ WHERE j.status = 'running'
 """
 PRUNE = "SELECT wakebell.prune_jobs(14 * 86400, 500)"
 
+ROUNDS = 9
+
 ABOUT = looks.About(
     users=["greet"],
     own=["fetch_source"],
@@ -112,7 +114,7 @@ async def _side_by_side(server: Server, rows: int) -> str:
         asked = (str(look), *(looks._params(ABOUT)[name] for name in look.positiontup or []))  # noqa: SLF001
 
         async def compare(told: str, *statement: Any) -> None:
-            there, here = [await _cost(sql, *statement) for sql in (empty, full)]
+            there, here = await _costs([empty, full], *statement)
             lines.append(f"| {told} | {there} | {here} | {here.times(there)} |")
 
         async def each(statement: str) -> None:
@@ -141,10 +143,10 @@ async def _snapshot(server: Server, count: int) -> str:
         await sql.execute("VACUUM ANALYZE wakebell.jobs")
         holding = await asyncpg.connect(server.url("claims_empty"))
         await holding.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM wakebell.queues")
-        first = [await _cost(sql, CLAIM.format(count=claim), repeated=1) for claim in (1000, 100)]
+        first = [await _once(sql, CLAIM.format(count=claim)) for claim in (1000, 100)]
         for token in range(1, count // 1000 + 1):
             await sql.fetch(TURN.format(token=token))
-        last = [await _cost(sql, CLAIM.format(count=claim), repeated=1) for claim in (1000, 100)]
+        last = [await _once(sql, CLAIM.format(count=claim)) for claim in (1000, 100)]
         await holding.close()
     lines = [f"| {count:,} jobs drained under a held snapshot | first | last | |", "|---|---|---|---|"]
     for claim, one, other in zip(("1,000", "100"), first, last, strict=True):
@@ -182,10 +184,13 @@ async def _made(server: Server, name: str) -> AsyncIterator[Any]:
         await connection.close()
 
 
-async def _cost(sql: Any, statement: str, *arguments: Any, repeated: int = 7) -> Cost:
-    """The median of several times, after one that does not count; what it has done is taken back."""
-    found = [await _once(sql, statement, *arguments) for _ in range(repeated + 1)][1:]
-    return Cost(int(median(cost.pages for cost in found)), median(cost.ms for cost in found))
+async def _costs(sides: list[Any], statement: str, *arguments: Any) -> list[Cost]:
+    """Of each side the median of several, in turn, after one that does not count; what was done is taken back."""
+    rounds = [[await _once(sql, statement, *arguments) for sql in sides] for _ in range(ROUNDS + 1)][1:]
+    return [
+        Cost(int(median(cost.pages for cost in side)), median(cost.ms for cost in side))
+        for side in zip(*rounds, strict=True)
+    ]
 
 
 async def _once(sql: Any, statement: str, *arguments: Any) -> Cost:

@@ -18,6 +18,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from app.domain import identity, links
@@ -39,6 +40,13 @@ SAME_TITLE_WITHIN = timedelta(days=2)
 """Dates of one item, where each round names another one; "Menu of Monday" is a new one each week."""
 
 NUMBERS = re.compile(r"\d+")
+
+CORRECTED = 0.85
+"""How alike the last parts of two addresses are, of which one is the other without its mistake: `build-a-your-shop` and
+`build-your-shop` are to 0.94, `python-dev-acme` and `python-dev-bolt` to 0.73."""
+
+MOST_COMPARED = 200
+"""Characters of such a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,16 +173,16 @@ class _Compared:
         return moves
 
     def by_title(self, unknown: Iterable[Keyed], taken: dict[int, Keyed]) -> dict[int, Keyed]:
-        """Whose title no other item has, on the day of the known one, and whose address has the same numbers.
+        """Whose title no other item has, on the day of the known one, and whose address is the corrected one.
 
-        An edit corrects words; two openings under one title have two numbers.
+        Two openings under one title have two numbers, or names of their own.
         """
         moves: dict[int, Keyed] = {}
         for keyed in unknown:
             if self._titles[keyed.mark.title_mark] > 1:
                 continue
             item = self._one(self._by_title[keyed.mark.title_mark], taken | moves)
-            if item is not None and self._is_same_day(keyed, item) and _numbers(keyed) == self._numbers(item):
+            if item is not None and self._is_same_day(keyed, item) and self._is_corrected(keyed, item):
                 moves[item.id] = keyed
         return moves
 
@@ -212,8 +220,14 @@ class _Compared:
             return new == old or (new.date() == old.date() and not (self._last_round_at and new > self._last_round_at))
         return new is old and self._now - item.first_seen_at < DAY
 
-    def _numbers(self, item: Known) -> list[str]:
-        return NUMBERS.findall(links.canonical(item.link, self._ignored) if item.link else item.key)
+    def _is_corrected(self, keyed: Keyed, item: Known) -> bool:
+        new = keyed.mark.link or keyed.key
+        old = links.canonical(item.link, self._ignored) if item.link else item.key
+        if NUMBERS.findall(new) != NUMBERS.findall(old):
+            return False
+        if keyed.mark.item.published_at is not None and keyed.mark.item.published_at == item.published_at:
+            return True
+        return SequenceMatcher(None, _last(new), _last(old)).ratio() >= CORRECTED
 
 
 def _is_near(keyed: Keyed, item: Known) -> bool:
@@ -221,5 +235,5 @@ def _is_near(keyed: Keyed, item: Known) -> bool:
     return new is None or old is None or abs(new - old) <= SAME_TITLE_WITHIN
 
 
-def _numbers(keyed: Keyed) -> list[str]:
-    return NUMBERS.findall(keyed.mark.link or keyed.key)
+def _last(address: str) -> str:
+    return address.rstrip("/").rpartition("/")[2][-MOST_COMPARED:]

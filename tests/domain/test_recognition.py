@@ -96,6 +96,12 @@ def test_an_edit_is_the_known_item_under_another_key(before: Item, now: Item):
         ),
         pytest.param([item("Dev", "https://e.test/j/1")], [item("Dev", "https://e.test/j/2")], id="two openings"),
         pytest.param(
+            [item("Dev", "https://e.test/dev-acme", published_at=NOW - 3 * HOUR)],
+            [item("Dev", "https://e.test/dev-bolt", published_at=NOW - 2 * HOUR)],
+            id="two companies",
+        ),
+        pytest.param([item("Dev", id="a", published_at=None)], [item("Dev", id="b", published_at=None)], id="two ids"),
+        pytest.param(
             [item("Report", "https://e.test/a", published_at=NOW - DAY)],
             [item("Report", "https://e.test/b", published_at=NOW - 2 * HOUR)],
             id="one title, another day",

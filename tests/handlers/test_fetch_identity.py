@@ -382,11 +382,11 @@ async def test_a_parameter_that_is_ignored_keeps_the_key(board: Board):
     assert await board.alerts() == []
 
 
-async def test_two_replicas_at_the_brake_tell_nothing(board: Board, sql: asyncpg.Connection):
+async def test_what_the_release_before_has_kept_is_marked_by_the_next_round(board: Board, sql: asyncpg.Connection):
     await board.rounds(rss(*tokens("a")), rss(*tokens("b")))
     await sql.execute("UPDATE wakebell.items SET link_mark = NULL, title_mark = NULL")
 
-    assert await board.rounds(rss(*tokens("b")), rss(*tokens("c"))) == [[], []], "the marks come back with each round"
+    assert await board.rounds(rss(*tokens("b")), rss(*tokens("c"))) == [[], []]
 
 
 # ----------------------------------------------------------------------------------------------------------- blind
