@@ -42,9 +42,8 @@ async def test_a_thread_that_is_not_waited_for_any_more_harms_nobody():
         go_on.wait(30)
         over.set()
 
-    with pytest.raises(TimeoutError):
-        with Bound(0.01):
-            await in_thread(call)
+    with pytest.raises(TimeoutError), Bound(0.01):
+        await in_thread(call)
     go_on.set()
 
     assert await asyncio.to_thread(over.wait, 30)

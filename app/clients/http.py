@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any
 
 import httpx
 
 from app.domain import manners
-from app.domain.errors import Failure, PermanentFailure, TemporaryFailure, Unanswered
-
-if TYPE_CHECKING:
-    from datetime import timedelta
+from app.domain.errors import Failure, PermanentFailure, RateLimited, TemporaryFailure, Unanswered
 
 TIMEOUT = httpx.Timeout(20, connect=10)
 """Seconds. Every send and every fetch is over by then (each also has a limit on its whole)."""
@@ -21,7 +21,7 @@ TOTAL_SECONDS = 20
 """A request as a whole, however slowly its answer drips."""
 
 ANSWER_BYTES = 65_536
-"""What is read of an answer to a POST."""
+"""What is read of an answer."""
 
 CODING_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """They describe the body as it came, not as it was decoded."""
@@ -29,7 +29,7 @@ CODING_HEADERS = frozenset({"content-encoding", "content-length", "transfer-enco
 TOLD_LENGTH = 200
 """Characters of a provider's answer that are worth showing."""
 
-RETRY_STATUSES = frozenset({408, 425, 429})
+RETRY_STATUSES = frozenset({408, 425})
 
 
 async def post(http: httpx.AsyncClient, url: str, *, content: bytes, headers: dict[str, str]) -> httpx.Response:
@@ -40,11 +40,21 @@ async def post(http: httpx.AsyncClient, url: str, *, content: bytes, headers: di
         Unanswered: the request left and no answer came; whether the other side has acted is not known.
         PermanentFailure: the address cannot be used.
     """
+    return await _asked(http, "POST", url, content=content, headers=headers)
+
+
+async def get(http: httpx.AsyncClient, url: str, *, headers: dict[str, str]) -> httpx.Response:
+    """The same of a question, which changes nothing: no answer is TemporaryFailure's kin as well."""
+    return await _asked(http, "GET", url, content=None, headers=headers)
+
+
+async def _asked(
+    http: httpx.AsyncClient, method: str, url: str, *, content: bytes | None, headers: dict[str, str]
+) -> httpx.Response:
     try:
         async with asyncio.timeout(TOTAL_SECONDS):
-            return await _answer(
-                http, http.build_request("POST", url, content=content, headers=headers, timeout=TIMEOUT)
-            )
+            request = http.build_request(method, url, content=content, headers=headers, timeout=TIMEOUT)
+            return await _answer(http, request)
     except TimeoutError as error:
         raise Unanswered(f"{host_of(url)} did not answer in full within {TOTAL_SECONDS} s") from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
@@ -76,11 +86,13 @@ def unreachable(url: str, error: Exception) -> TemporaryFailure:
 
 
 def failure_of(response: httpx.Response) -> Failure:
-    """What an answer that is no success means: 408, 425, 429 and 5xx are temporary, the rest permanent."""
+    """What an answer that is no success means: 408, 425, 429 (RateLimited) and 5xx are temporary, the rest permanent."""
     told = f"{response.url.host} answered {response.status_code}"
     words = printable(response.text)[:TOLD_LENGTH]
     if words:
         told = f"{told}: {words}"
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimited(told, retry_after=retry_after(response))
     if response.status_code in RETRY_STATUSES or response.is_server_error:
         return TemporaryFailure(told, retry_after=retry_after(response))
     return PermanentFailure(told)
@@ -93,6 +105,22 @@ def retry_after(response: httpx.Response, *, now: datetime | None = None) -> tim
     """
     told = manners.told_at(response.headers, now=now or datetime.now(UTC))
     return manners.retry_after(response.headers.get("Retry-After"), now=told)
+
+
+def json_of(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object that was answered; an empty one where there is none."""
+    try:
+        told = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def wait_of(seconds: object) -> timedelta | None:
+    """A wait that an answer's JSON asks for, fractions rounded up, at most a day; None where it is no such number."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        return None
+    return timedelta(seconds=math.ceil(min(seconds, manners.MOST_WAIT.total_seconds())))
 
 
 def host_of(url: str) -> str:

@@ -10,12 +10,17 @@
 
     source · subscription           where that is not the same for all, it is the last line of each
 
+    and 37 more                     where not all of them are shown
+
 A part of a long digest ends between two items where it can.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -40,18 +45,40 @@ RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
 
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """One part of a digest that is cut into several."""
+
+    text: str
+
+    items: tuple[int, ...]
+    """Which of the digest's items begin in it, by their places: each item in one portion."""
+
+
 def as_text(digest: Digest) -> str:
     """The whole digest; empty where it holds nothing."""
-    return "\n\n".join(_blocks(digest, link_fits=lambda _: True))
+    return "\n\n".join(_Blocks(digest, link_fits=lambda _: True).texts)
 
 
 def lay_out(digest: Digest, *, limit: int, length: Callable[[str], int]) -> list[str]:
+    """The texts of `portions`."""
+    return [portion.text for portion in portions(digest, limit=limit, length=length)]
+
+
+def portions(digest: Digest, *, limit: int, length: Callable[[str], int]) -> list[Portion]:
     """As few parts as it takes, each at most `limit` by `length` (see `textcut.cut`); none for an empty digest.
 
     Every title is there and in order. A link stands whole in one part; one that no part could hold is left out.
     """
-    blocks = _blocks(digest, link_fits=lambda link: length(link) <= limit)
-    return textcut.cut("\n\n".join(blocks), limit=limit, length=length)
+    blocks = _Blocks(digest, link_fits=lambda link: length(link) <= limit)
+    texts = textcut.cut("\n\n".join(blocks.texts), limit=limit, length=length)
+    # Nothing is lost in cutting but white space: so many other characters before it tell in which part an item begins.
+    ends = list(accumulate(map(_ink, texts)))
+    begins = [0, *accumulate(map(_ink, blocks.texts))]
+    places: list[list[int]] = [[] for _ in texts]
+    for place in range(len(digest.items) if digest.note is None else 0):
+        places[bisect_right(ends, begins[blocks.first + place])].append(place)
+    return [Portion(text, tuple(held)) for text, held in zip(texts, places, strict=True)]
 
 
 def shown_title(item: DigestItem, language: str) -> str:
@@ -95,18 +122,28 @@ def _visible(character: str) -> str:
     return character
 
 
-def _blocks(digest: Digest, *, link_fits: Callable[[str], bool]) -> list[str]:
+class _Blocks:
     """What empty lines part. None of them has an empty line inside, so that a cut at one is a cut between items."""
-    if digest.note is not None:
-        return [block for block in note_text(digest.note).split("\n\n") if block]
-    reasons = {_reason(item) for item in digest.items}
-    alike = len(digest.items) > 1 and len(reasons) == 1
-    heading = [words.new_items(digest.language, len(digest.items))] if len(digest.items) > 1 else []
-    items = ["\n".join(_lines(item, digest.language, link_fits, why=not alike)) for item in digest.items]
-    return [*heading, *items, *(filter(None, reasons) if alike else ())]
+
+    def __init__(self, digest: Digest, *, link_fits: Callable[[str], bool]) -> None:
+        self.first = 0
+        """Where the items begin among the texts."""
+
+        if digest.note is not None:
+            self.texts = [block for block in note_text(digest.note).split("\n\n") if block]
+            return
+        reasons = {_reason(item) for item in digest.items if not item.lines}
+        alike = len(digest.items) > 1 and len(reasons) == 1 and not any(item.lines for item in digest.items)
+        heading = [words.new_items(digest.language, digest.count)] if digest.count > 1 or not digest.items else []
+        items = ["\n".join(_lines(item, digest.language, link_fits, why=not alike)) for item in digest.items]
+        more = [words.and_more(digest.language, digest.more)] if digest.more and digest.items else []
+        self.first = len(heading)
+        self.texts = [*heading, *items, *(filter(None, reasons) if alike else ()), *more] if digest.count else []
 
 
 def _lines(item: DigestItem, language: str, link_fits: Callable[[str], bool], *, why: bool) -> list[str]:
+    if item.lines:
+        return list(filter(None, (_fitting(line, link_fits) for line in item.lines))) or [shown_title(item, language)]
     lines = [shown_title(item, language)]
     link = shown_link(item.link or "")
     if link and link_fits(link):
@@ -114,6 +151,16 @@ def _lines(item: DigestItem, language: str, link_fits: Callable[[str], bool], *,
     if why and (reason := _reason(item)):
         lines.append(reason)
     return lines
+
+
+def _fitting(line: str, link_fits: Callable[[str], bool]) -> str:
+    """A line of a template's without the links that no part could hold."""
+    return textcut.LINK.sub(lambda link: link[0] if link_fits(link[0]) else "", line).strip()
+
+
+def _ink(text: str) -> int:
+    """Characters that are no white space."""
+    return sum(map(len, text.split()))
 
 
 def _reason(item: DigestItem) -> str:

@@ -8,10 +8,14 @@
     `-- Failure                  a source, channel or handler could not do its work
         |-- TemporaryFailure     try again later; costs one attempt
         |   |-- Unanswered       it was sent, no answer came: it may have arrived
+        |   |-- Moved            whom it was for is reached at another address now
+        |   |-- RateLimited      refused, since it was too much at once: the whole channel waits; costs no attempt
+        |   |-- QuotaSpent       refused, since this month's messages are used up: the whole channel waits
         |   `-- NothingListed    a source lists nothing, and does not say so itself
         `-- PermanentFailure     trying again cannot help; failed at once
+            `-- Blocked          nor can any other message to this recipient
 
-An author of a source, a channel or a handler needs the last two, and nothing else.
+An author of a source, a channel or a handler needs TemporaryFailure and PermanentFailure, and nothing else.
 Any other exception out of their code is a bug: logged with its traceback, and retried.
 """
 
@@ -63,9 +67,29 @@ class Unanswered(TemporaryFailure):
     """A request left and no answer came: whether the other side has acted is not known."""
 
 
+class Moved(TemporaryFailure):
+    """The recipient's address is another one by now. `to` is the new one; nothing has arrived at either."""
+
+    def __init__(self, reason: str, *, to: str) -> None:
+        super().__init__(reason)
+        self.to = to
+
+
+class RateLimited(TemporaryFailure):
+    """The provider refuses for a while, whatever it is and whomever it is for. Nothing has arrived."""
+
+
+class QuotaSpent(TemporaryFailure):
+    """The provider takes nothing more until there is room in its allowance. Nothing has arrived."""
+
+
 class NothingListed(TemporaryFailure):
     """A source answers and lists nothing, and should: its list may look otherwise by now."""
 
 
 class PermanentFailure(Failure):
     """Trying again cannot help: given up at once, kept for a person to see."""
+
+
+class Blocked(PermanentFailure):
+    """Whoever it is for will get nothing more on this channel until a person has changed something."""

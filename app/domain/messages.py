@@ -5,6 +5,8 @@
                                                |  |--no answer while the provider knows the key--> uncertain
                                                |  `--temporary--> retrying --.
                                                `----------------------------'
+
+A message's body and key never change; only its status does.
 """
 
 from __future__ import annotations
@@ -28,12 +30,19 @@ class DigestItem:
     subscriptions: tuple[str, ...]
     """Names of the recipient's subscriptions that matched, sorted."""
 
+    lines: tuple[str, ...] = ()
+    """What a template of the user's makes of it, in place of all the above: lines with something in them, safe beside
+    other text. None at all: nobody wants other words. It is plain text, which a channel escapes as it does a title."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
     """All that one recipient is told at once."""
 
     items: tuple[DigestItem, ...] = ()
+
+    more: int = 0
+    """Further items that are only counted, after the last one: "and 37 more"."""
 
     note: str | None = None
     """Words of the service itself, in place of items: an alert, a test. Lines of plain text."""
@@ -43,6 +52,11 @@ class Digest:
 
     language: str = "en"
     """`en`, `th`, `vi` or `my`: the language of the service's own words."""
+
+    @property
+    def count(self) -> int:
+        """How many items are new, shown or not."""
+        return len(self.items) + self.more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +82,9 @@ class Body:
 
     parts: tuple[Part, ...] = ()
     """Its texts as they arrive, where the channel has a limit for them; none: `text` is the only one."""
+
+    items: tuple[int, ...] = ()
+    """Which of the digest's items it shows, by their places in it; each item is in one body, where its title begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

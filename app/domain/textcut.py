@@ -1,4 +1,4 @@
-"""Cutting text where a reader would: between lines, words and clusters, never inside a character.
+"""Cutting text where a reader would: between lines, words and clusters, never inside a link or a character.
 
 Clusters come from the `regex` package. Python has no segmentation of its own, and an own one out of Unicode's
 categories would be wrong in its corners (emoji sequences, Hangul, stacked Burmese consonants) and age with each
@@ -23,12 +23,16 @@ CLUSTER = regex.compile(
       (?: [\p{M}\p{GCB=Extend}\u200D]                        # Burmese vowels that stand free by Unicode's count
         | [\u0E2F\u0E30\u0E32\u0E33\u0E45\u0E46\u0EB0\u0EB2\u0EB3\u0EC6]  # Thai, Lao: vowels and signs after it
         | [\u1000-\u1021] \u1037? \u103A                     # a Burmese consonant that ends the syllable
+        | (?<=\u1039) [\u1000-\u1021\u1025\u1027\u103F]     # one that is stacked under what is before it
       )*
     """,
     flags=regex.VERBOSE | regex.VERSION1,
 )
 """An extended grapheme cluster (Unicode Annex 29), or more of a Thai, Lao or Burmese syllable where half of one
 would be misread."""
+
+LINK = regex.compile(r"(?:https?|ftp)://\S+", flags=regex.IGNORECASE)
+"""An address inside of a text: it may stand in the middle of a word, in scripts without spaces."""
 
 ELLIPSIS = "…"
 
@@ -70,11 +74,26 @@ def shorten(text: str, *, limit: int, characters: int) -> str:
     return "".join(kept).rstrip() + ELLIPSIS
 
 
+def fit(text: str, *, limit: int, length: Callable[[str], int]) -> str:
+    """The text as it is, or its beginning with an ellipsis: at most `limit` long by `length` (see `cut`)."""
+    if length(text) <= limit:
+        return text
+    kept: list[str] = []
+    room = limit - length(ELLIPSIS)
+    for piece in clusters(text):
+        room -= length(piece)
+        if room < 0:
+            break
+        kept.append(piece)
+    return "".join(kept).rstrip() + ELLIPSIS
+
+
 def cut(text: str, *, limit: int, length: Callable[[str], int]) -> list[str]:
     """As few parts as it takes in order, each at most `limit` long; cut at empty lines first, then lines, then spaces.
 
-    A word that is too long by itself is cut between clusters, and only a cluster that is too long (a heap of
-    combining marks) between code points. The white space at a cut is left out, and so are blank parts.
+    A word that is too long by itself is cut beside a link in it, then between clusters, and only a cluster that is too
+    long (a heap of combining marks) between code points; so a link is cut only where no part could hold it. The white
+    space at a cut is left out, and so are blank parts.
 
     Args:
         text: well formed.
@@ -113,12 +132,23 @@ def _words(text: str) -> list[str]:
     return ["".join(part) for is_space, part in parts if not is_space] or [""]
 
 
+def _around_links(text: str) -> list[str]:
+    """Links, and what stands between them."""
+    pieces: list[str] = []
+    at = 0
+    for link in LINK.finditer(text):
+        pieces += [text[at : link.start()], link[0]]
+        at = link.end()
+    return [piece for piece in [*pieces, text[at:]] if piece]
+
+
 Level = tuple[str, "Callable[[str], list[str]]"]
 
 LEVELS: tuple[Level, ...] = (
     ("\n\n", lambda text: text.split("\n\n")),
     ("\n", lambda text: text.split("\n")),
     (" ", _words),
+    ("", _around_links),
     ("", clusters),
     ("", list),
 )

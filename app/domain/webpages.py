@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from urllib.parse import urljoin
 
 from app.domain import feeds
@@ -17,6 +18,9 @@ MAX_STEPS = 100_000_000
 """Elements, each times those that it is in, about. A parser looks through the latter for each of the former, and a
 thread cannot be stopped: so many steps take a second or two. A page of 300,000 elements, 50 deep, has 15 million."""
 
+MAX_TAGS = 400_000
+"""Pages of several megabytes have a tenth."""
+
 MAX_ATTRIBUTES = 1_000
 LONG_TAG = 20_000
 
@@ -30,6 +34,16 @@ VOID = (
     " track use wbr"
 )
 CLOSED_BY_OTHERS = "body colgroup dd dt html li optgroup option p rp rt tbody td tfoot th thead tr"
+BOUNDS = frozenset({"applet", "caption", "html", "marquee", "object", "table", "td", "template", "th"})
+"""What no end tag of something outside closes (HTML standard, "has an element in scope")."""
+
+OTHER_BLOCKS = (
+    "address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer form h1"
+    " h2 h3 h4 h5 h6 header hgroup main menu nav ol pre search section summary ul"
+)
+BLOCKS = BOUNDS.union(OTHER_BLOCKS.split())
+"""What an end tag of something that is none of them does not close (the standard's "special" elements)."""
+
 UNCOUNTED = frozenset([*VOID.split(), *CLOSED_BY_OTHERS.split()])
 """Elements that nothing can be in, and those that need not be closed: lists of thousands of them are no nesting."""
 
@@ -73,15 +87,49 @@ def unparsable(document: str) -> str | None:
     for tag in WIDE_TAG.finditer(document):
         if len(QUOTED.sub("", tag[0]).split()) > MAX_ATTRIBUTES:
             return f"has a tag with more than {MAX_ATTRIBUTES:,} attributes"
-    depth = steps = 0
+    nested = _Nested()
     for begin, end in _markup(document):
         for tag in TAG.finditer(document, begin, end):
-            if tag[2].lower() not in UNCOUNTED:
-                depth = max(depth - 1, 0) if tag[1] else depth + 1
-            steps += depth
-            if steps > MAX_STEPS:
+            name = tag[2].lower()
+            if name not in UNCOUNTED:
+                (nested.close if tag[1] else nested.open)(name)
+            nested.steps += len(nested)
+            nested.tags += 1
+            if nested.steps > MAX_STEPS:
                 return "has too many elements within each other to be read"
+            if nested.tags > MAX_TAGS:
+                return f"has more than {MAX_TAGS:,} tags, the limit for one page"
     return None
+
+
+class _Nested:
+    """The elements that are open, about as a parser keeps them: never fewer than it does."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._open: Counter[str] = Counter()
+        self.steps = self.tags = 0
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def open(self, name: str) -> None:
+        self._names.append(name)
+        self._open[name] += 1
+
+    def close(self, name: str) -> None:
+        """What is not open closes nothing; what is, closes all within it, unless that is something of its own."""
+        if not self._open[name]:
+            return
+        place = len(self._names) - 1
+        while self._names[place] != name:
+            self.steps += 1
+            if self._names[place] in (BOUNDS if name in BLOCKS else BLOCKS):
+                return
+            place -= 1
+        for closed in self._names[place:]:
+            self._open[closed] -= 1
+        del self._names[place:]
 
 
 def _markup(document: str) -> list[tuple[int, int]]:

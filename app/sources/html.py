@@ -1,9 +1,11 @@
 """A list on a web page: CSS selectors, read with selectolax.
 
-li.job              the text of the first such element within the item
-a@href              its attribute
-@data-id            an attribute of the item itself; `@` alone is the item's whole text
-Job {@data-id}      a text with what is found in it
+    li.job              the text of the first such element within the item
+    a@href              its attribute
+    @data-id            an attribute of the item itself; `@` alone is the item's whole text
+    Job {@data-id}      a text with what is found in it
+
+These are values of `title`, `link`, `key` and the like.
 """
 
 from __future__ import annotations

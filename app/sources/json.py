@@ -1,8 +1,10 @@
 """A list in a JSON answer: JMESPath (jmespath.org), read with jmespath.
 
-name                what stands there
-client.name         deeper
-x.example/{id}      a text with what is found in it
+    name                what stands there
+    client.name         deeper
+    x.example/{id}      a text with what is found in it
+
+These are values of `title`, `link`, `key` and the like.
 """
 
 from __future__ import annotations

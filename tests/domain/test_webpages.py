@@ -82,3 +82,21 @@ def test_what_is_merely_long_is_parsed(document: str):
 @given(st.lists(st.sampled_from(["<", ">", "<!--", "-->", "<script>", "</script>", "<div", "'", '"', "İ", "a "])))
 def test_any_document_can_be_looked_at(parts: list[str]):
     assert unparsable("".join(parts)) is None
+
+
+@pytest.mark.parametrize("closing", ["</p></rss>", "</item></content:encoded>", "</div>", "</table></td>"])
+def test_end_tags_of_what_is_not_open_hide_no_nesting(closing: str):
+    told = unparsable(("<channel><b>" + closing) * 30_000)
+
+    assert told is not None
+
+
+def test_lists_and_tables_of_thousands_are_no_nesting():
+    rows = "<tr><td><a href='/j/1'>Job</a><td><span>500</span>" * 20_000
+    menu = "<ul>" + "<li><a href='/'>x</a>" * 20_000 + "</ul>"
+
+    assert unparsable(f"<html><body>{menu}<table>{rows}</table></body></html>") is None
+
+
+def test_a_page_of_nothing_but_tags_is_refused():
+    assert "400,000 tags" in str(unparsable("<br>" * 400_001))

@@ -12,8 +12,6 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-import feedparser  # noqa: F401 - what a fetch imports late
-
 from app import cli, main, plugins, server  # noqa: F401 - what `serve` imports late
 from tests.flow.killable import die_at
 

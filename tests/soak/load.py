@@ -64,6 +64,9 @@ class Size:
     lease: float | None = None
     """Seconds after which leases end, as if they had been given for so long; None: as they were given."""
 
+    overdue: float = 5.0
+    """Seconds that a job may stay `running` past its lease: until the next tick begins, and all of them are at work."""
+
 
 def jobs(size: Size) -> Iterator[dict[str, Any]]:
     """Serial ones spread among the others, their keys in turn. Every fourth ends in a batch, some fail once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from tests.soak.trial import complaints, soak
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
-SMALL = Size(jobs=1000, serial=400, keys=40, processes=3, kill_every=1.5, lease=2.0)
+SMALL = Size(jobs=1000, serial=400, keys=40, processes=3, kill_every=1.5, lease=2.0, overdue=math.inf)
+"""However slow the machine is that it runs on."""
 
 BROKEN = """
 INSERT INTO wakebell.jobs (id, type, status, serial_key, lease_until, lease_token)

@@ -37,9 +37,6 @@ LOOK_SECONDS = 0.25
 SLOWEST = 25
 """Jobs a second: a run that takes longer than at that pace, and a minute, is given up."""
 
-OVERDUE_SECONDS = 5.0
-"""What a lease that has run out may stay `running`: until the next tick begins, and all of them are at work."""
-
 ENDED = (0, -signal.SIGTERM)
 """By an order to stop: that of a process which was born this instant has its default meaning."""
 
@@ -199,7 +196,7 @@ class _Run:
         self._found.faults += await load.wrongs(self._sql)
         if told["jobs"] != self._size.jobs:
             self._found.faults.append(f"{told['jobs']} jobs, not {self._size.jobs}")
-        if self._most_overdue > OVERDUE_SECONDS:
+        if self._most_overdue > self._size.overdue:
             self._found.faults.append(f"a job stayed `running` {self._most_overdue:.1f} s past its lease")
         self._found.faults += sorted({fault for log in self._folder.glob("log-*") for fault in said(log)})
 

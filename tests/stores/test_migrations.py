@@ -182,7 +182,7 @@ async def test_a_migration_that_never_ends_is_told_of(empty_database_url: str, m
 
 
 async def test_a_database_that_cannot_keep_every_name_is_refused(ascii_database_url: str):
-    with pytest.raises(ServiceError, match="encoding is SQL_ASCII.*ENCODING 'UTF8'"):
+    with pytest.raises(ServiceError, match=r"encoding is SQL_ASCII.*ENCODING 'UTF8'"):
         await migrate(ascii_database_url)
 
 
