@@ -5,7 +5,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app import check
+from app import check, settings
 
 NOWHERE = "postgres://app:s3cr3t@127.0.0.1:1/name"
 
@@ -76,6 +76,23 @@ fields = { company = ["Acme"] }
         'subscription feeds: to inbox; of board; company is any of "Acme"',
         'subscription feeds: can never match: no source of it has a field "company"',
     ]
+
+
+async def test_a_source_that_tells_nothing_is_told_and_is_no_problem(environ: dict[str, str], database_url: str):
+    fingerprint = settings.load(environ).sources["board"].fingerprint
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, primed_at, state, empty_rounds) "
+        "VALUES ('board', $1, 1800, now(), now(), 'blind', 3)",
+        fingerprint,
+    )
+    await connection.close()
+
+    found = await check.run(environ)
+
+    assert found.problems == []
+    [told] = [line for line in found.lines if line.startswith("source board is ")]
+    assert told.startswith("source board is blind: it has listed nothing for 3 rounds in a row")
 
 
 async def test_problems_of_every_kind_are_told_together(environ: dict[str, str], tmp_path: Path):

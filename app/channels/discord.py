@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, Secr
 
 from app.clients.http import failure_of, json_of, post, wait_of
 from app.domain import layouts
-from app.domain.errors import Blocked, Failure, PermanentFailure, TemporaryFailure
+from app.domain.errors import Blocked, Failure, PermanentFailure, RateLimited, TemporaryFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ WEBHOOK = re.compile(
 SUPPRESS_EMBEDS = 1 << 2
 """A flag of messages: no pictures of what links lead to."""
 
-MARKS = re.compile(r"[\\`*_~|<>#\[\]()@+-]|:(?=[A-Za-z0-9_+-])|(?<=[0-9])\.(?=\s)")
+MARKS = re.compile(r"[\\`*_~|<>#\[\]()@+.:-]")
 """What makes emphasis, code, spoilers, quotes, headings, lists, links, mentions and named emoji. One too many does no
 harm: the backslash is not shown."""
 
@@ -72,6 +72,15 @@ def _webhook(value: SecretStr) -> SecretStr:
     return SecretStr(address)
 
 
+def _thread(written: str) -> str:
+    if not re.fullmatch("[0-9]{10,25}", written):
+        raise ValueError(
+            "this is no id of a thread; switch on Developer Mode in Discord's settings, Advanced, and copy the id from "
+            "the thread's menu"
+        )
+    return written
+
+
 def _username(name: str) -> str:
     if any(word in name.lower() for word in ("discord", "clyde")):
         raise ValueError('Discord takes no name that has "discord" or "clyde" in it; choose another one')
@@ -85,7 +94,7 @@ class Options(BaseModel):
 
     webhook_url: Annotated[SecretStr, AfterValidator(_webhook)]
 
-    thread_id: Annotated[str, Field(pattern="^[0-9]{10,25}$")] | None = None
+    thread_id: Annotated[str, AfterValidator(_thread)] | None = None
     """A thread of the webhook's channel, or a post of its forum."""
 
     username: Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_username)] | None = None
@@ -136,18 +145,19 @@ def _message(part: layouts.Written, options: Options) -> Body:
         body=json.dumps(told, ensure_ascii=False, separators=(",", ":")),
         text=part.text,
         parts=(Part(text=part.text, length=part.length, limit=CONTENT_LIMIT),),
+        items=part.items,
     )
 
 
 def _failure(response: httpx.Response) -> Failure:
     """Discord's answer as ours, with what to do about it."""
     failure, answer = failure_of(response), json_of(response)
+    if isinstance(failure, RateLimited):
+        return RateLimited(str(failure), retry_after=wait_of(answer.get("retry_after")) or failure.retry_after)
     if isinstance(failure, TemporaryFailure):
-        asked = wait_of(answer.get("retry_after")) or failure.retry_after
-        whole = " (for everything from this address)" if answer.get("global") is True else ""
-        return TemporaryFailure(f"{failure}{whole}", retry_after=asked)
+        return failure
     if response.status_code == HTTPStatus.FORBIDDEN and "code" not in answer:
-        return TemporaryFailure(f"{failure}; Discord refuses this host's IP address for now", retry_after=CLOUDFLARE_WAIT)
+        return RateLimited(f"{failure}; Discord refuses this host's IP address for now", retry_after=CLOUDFLARE_WAIT)
     if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
         return Blocked(f"{failure}; {WEBHOOK_ADVICE}")
     code = answer.get("code")

@@ -5,18 +5,20 @@ Source: developers.line.biz/en/reference/messaging-api and .../docs/messaging-ap
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, HttpUrl, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
-from app.clients.http import failure_of, post
+from app.clients.http import failure_of, get, json_of, post
 from app.domain import digests, textcut
-from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
+from app.domain.errors import Blocked, Failure, PermanentFailure, QuotaSpent, TemporaryFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
+from app.domain.quota import Allowance
 
 if TYPE_CHECKING:
     import httpx
@@ -31,8 +33,15 @@ OBJECTS_A_PUSH = 5
 """A push of five costs as much of the month's messages as one of one. Five full texts are under 100 kB of the 2 MB
 that a body may have."""
 
-MONTHLY_LIMIT_WAIT = timedelta(hours=1)
-"""The same words also come while another delivery has messages reserved, so that waiting for the new month is wrong."""
+SPENT = "monthly limit"
+"""In the answer that refuses a push since the month's messages are used up; any other 429 is a rate limit. None of them
+has reached anybody. The same words also come while another delivery has messages reserved."""
+
+NOBODY = "failed to send messages"
+"""In the 400 of an unknown user, and of a group or room that the bot has left."""
+
+MEMBERS_BY_LETTER = {"C": "group", "R": "room"}
+"""Where the members of a chat are counted, by the first letter of its id: a push to it costs one message for each."""
 
 ADDRESS = re.compile("[UCR][0-9a-f]{32}")
 """The pattern of the reference, Common properties of webhook events: source."""
@@ -73,6 +82,10 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     token: Annotated[SecretStr, AfterValidator(_access_token)]
+
+    monthly_limit: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    """Messages a month, fewer or more than the plan has; None: as many as LINE says."""
+
     base_url: Annotated[HttpUrl, AfterValidator(_not_line_notify)] = HttpUrl("https://api.line.me")
 
 
@@ -93,13 +106,18 @@ def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - a
 
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:
-    """Push the frozen bytes under the message's retry key. A 409 says that an earlier try had arrived."""
+    """Push the frozen bytes under the message's retry key. A 409 says that an earlier try had arrived.
+
+    Raises:
+        QuotaSpent: the month's messages are used up.
+        Blocked: there is nobody at this address.
+    """
     response = await post(
         http,
-        f"{str(options.base_url).rstrip('/')}/v2/bot/message/push",
+        _address(options, "message/push"),
         content=message.body.encode(),
         headers={
-            "Authorization": f"Bearer {options.token.get_secret_value()}",
+            **_authorization(options),
             "Content-Type": "application/json",
             "X-Line-Retry-Key": str(message.retry_key),
         },
@@ -109,6 +127,64 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     if response.status_code == HTTPStatus.CONFLICT:
         return Receipt(provider_id=response.headers.get("x-line-accepted-request-id"), repeated=True)
     raise _failure(response)
+
+
+async def allowance(options: Options, http: httpx.AsyncClient) -> Allowance:
+    """This month's messages: the plan's or `monthly_limit`, and those spent so far, by hand too. About right, says LINE.
+
+    Raises:
+        Failure: LINE does not say.
+    """
+    if options.monthly_limit is not None:
+        used = await _number(options, http, "message/quota/consumption", "totalUsage")
+        return Allowance(limit=options.monthly_limit, used=used)
+    limit, used = await asyncio.gather(
+        _plan_limit(options, http), _number(options, http, "message/quota/consumption", "totalUsage")
+    )
+    return Allowance(limit=limit, used=used)
+
+
+async def members(to: str, options: Options, http: httpx.AsyncClient) -> int:
+    """How many messages a push there costs: one, or one for each member of a group or room.
+
+    Raises:
+        Failure: LINE does not say.
+    """
+    kind = MEMBERS_BY_LETTER.get(to[:1])
+    return 1 if kind is None else await _number(options, http, f"{kind}/{to}/members/count", "count")
+
+
+async def _plan_limit(options: Options, http: httpx.AsyncClient) -> int | None:
+    told = await _told(options, http, "message/quota")
+    if told.get("type") != "limited":
+        return None
+    return _whole(told, "value")
+
+
+async def _number(options: Options, http: httpx.AsyncClient, what: str, key: str) -> int:
+    return _whole(await _told(options, http, what), key)
+
+
+async def _told(options: Options, http: httpx.AsyncClient, what: str) -> dict[str, Any]:
+    response = await get(http, _address(options, what), headers=_authorization(options))
+    if not response.is_success:
+        raise failure_of(response)
+    return json_of(response)
+
+
+def _whole(told: dict[str, Any], key: str) -> int:
+    value = told.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TemporaryFailure(f"LINE answered without a number in `{key}`")
+    return value
+
+
+def _address(options: Options, what: str) -> str:
+    return f"{str(options.base_url).rstrip('/')}/v2/bot/{what}"
+
+
+def _authorization(options: Options) -> dict[str, str]:
+    return {"Authorization": f"Bearer {options.token.get_secret_value()}"}
 
 
 def _push(to: str, texts: list[str]) -> Body:
@@ -122,14 +198,15 @@ def _push(to: str, texts: list[str]) -> Body:
 
 def _failure(response: httpx.Response) -> Failure:
     """LINE's answer as ours, with what to do about it."""
-    failure = failure_of(response)
+    failure, words = failure_of(response), response.text.lower()
     if isinstance(failure, TemporaryFailure):
-        if "monthly limit" in response.text.lower():
-            return TemporaryFailure(
+        if response.status_code == HTTPStatus.TOO_MANY_REQUESTS and SPENT in words:
+            return QuotaSpent(
                 f"this month's messages of the LINE channel are used up ({failure}): "
-                "wait for the next month or change the plan in the LINE Official Account Manager",
-                retry_after=MONTHLY_LIMIT_WAIT,
+                "wait for the next month or change the plan in the LINE Official Account Manager"
             )
         return failure
     advice = REDIRECT_ADVICE if response.has_redirect_location else ADVICE_BY_STATUS.get(response.status_code)
+    if response.status_code == HTTPStatus.BAD_REQUEST and NOBODY in words:
+        return Blocked(f"{failure}; {advice}")
     return PermanentFailure(f"{failure}; {advice}") if advice else failure

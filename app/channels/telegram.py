@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
 from app.clients.http import failure_of, json_of, post, wait_of
-from app.domain import digests, layouts, textcut
-from app.domain.errors import Blocked, Failure, Moved, PermanentFailure, TemporaryFailure
+from app.domain import layouts, textcut
+from app.domain.errors import Blocked, Failure, Moved, PermanentFailure, RateLimited, TemporaryFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
     import httpx
+
+    from app.domain.digests import Portion
 
 REPEATABLE_FOR: timedelta | None = None
 """Telegram knows no key: a message whose answer was lost may arrive twice."""
@@ -51,8 +53,8 @@ BLOCKING = (
 """Words of a 400, in lower case, after which no message will reach this chat. Every 403 is such a one."""
 
 BLOCKED_ADVICE = (
-    "the person has to open the chat with the bot and press Start (or unblock it); in a group or a channel the bot must "
-    "be a member that may post; check the recipient's `to`"
+    "the person has to open the chat with the bot and press Start, or unblock it; in a group or a channel the bot "
+    "must be a member that may post; check the recipient's `to`"
 )
 TOPIC_ADVICE = "check the channel's `message_thread_id`: the topic is closed or not in this group"
 TOPIC_WORDS = ("message thread not found", "topic_closed", "topic_deleted")
@@ -96,9 +98,8 @@ def check_address(to: str) -> str | None:
 
 def compose(digest: Digest, options: Options) -> list[Body]:
     """Texts as full as Telegram takes them, one to a message."""
-    narrow = layouts.narrow(digest, limit=TEXT_LIMIT, length=textcut.utf16_units)
-    texts = digests.lay_out(narrow, limit=TEXT_LIMIT, length=textcut.utf16_units)
-    return [_message(digest.to, text, options) for text in texts]
+    portions = layouts.portions(digest, limit=TEXT_LIMIT, length=textcut.utf16_units)
+    return [_message(digest.to, portion, options) for portion in portions]
 
 
 def readdressed(body: str, to: str) -> str:
@@ -130,7 +131,8 @@ async def _post(body: str, options: Options, http: httpx.AsyncClient) -> httpx.R
     )
 
 
-def _message(to: str, text: str, options: Options) -> Body:
+def _message(to: str, portion: Portion, options: Options) -> Body:
+    text = portion.text
     told: dict[str, Any] = {
         "chat_id": to,
         "text": html.escape(text, quote=False),
@@ -140,7 +142,7 @@ def _message(to: str, text: str, options: Options) -> Body:
     if options.message_thread_id is not None:
         told["message_thread_id"] = options.message_thread_id
     part = Part(text=text, length=textcut.utf16_units(text), limit=TEXT_LIMIT)
-    return Body(body=_json(told), text=text, parts=(part,))
+    return Body(body=_json(told), text=text, parts=(part,), items=portion.items)
 
 
 def _plain(body: str) -> str:
@@ -164,8 +166,10 @@ def _failure(response: httpx.Response) -> Failure:
     failure, answer = failure_of(response), json_of(response)
     parameters = answer.get("parameters")
     asked = parameters if isinstance(parameters, dict) else {}
+    if isinstance(failure, RateLimited):
+        return RateLimited(str(failure), retry_after=wait_of(asked.get("retry_after")) or failure.retry_after)
     if isinstance(failure, TemporaryFailure):
-        return TemporaryFailure(str(failure), retry_after=wait_of(asked.get("retry_after")) or failure.retry_after)
+        return failure
     if isinstance(new := asked.get("migrate_to_chat_id"), int):
         return Moved(f"the group has become a supergroup, with the id {new}", to=str(new))
     words = str(answer.get("description", "")).lower()

@@ -13,13 +13,14 @@ import json
 import time
 from dataclasses import replace
 from datetime import timedelta  # noqa: TC003 - a Protocol's attribute
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, HttpUrl, Secret, SecretStr
 
 from app.clients.http import failure_of, post
 from app.domain import digests
-from app.domain.errors import Failure, PermanentFailure
+from app.domain.errors import Blocked, Failure, PermanentFailure
 from app.domain.messages import Body, Digest, DigestItem, Message, Part, Receipt
 
 if TYPE_CHECKING:
@@ -171,4 +172,6 @@ def _failure(response: httpx.Response) -> Failure:
     if not isinstance(failure, PermanentFailure):
         return failure
     advice = REDIRECT_ADVICE if response.has_redirect_location else ADVICE_BY_STATUS.get(response.status_code)
+    if response.status_code == HTTPStatus.GONE:  # the specification: to be disabled, and sent no more messages
+        return Blocked(f"{failure}; {advice}")
     return PermanentFailure(f"{failure}; {advice}") if advice else failure

@@ -29,7 +29,7 @@ from app.domain import textcut, words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.domain.messages import Digest, DigestItem
+    from app.domain.messages import Digest, DigestItem, OwedItem
 
 TITLE_CLUSTERS = 300
 """A longer title is a text that has lost its way; what the reader needs stands in its beginning."""
@@ -81,21 +81,20 @@ def portions(digest: Digest, *, limit: int, length: Callable[[str], int]) -> lis
     return [Portion(text, tuple(held)) for text, held in zip(texts, places, strict=True)]
 
 
-def shown_title(item: DigestItem, language: str) -> str:
+def shown_title(item: DigestItem | OwedItem, language: str) -> str:
     """The title in one line, safe beside other text, never empty."""
     title = plain_title(item.title)
-    if not title:
-        return words.untitled(language)
-    unsafe = any(character in BIDI_OVERRIDES or character in BIDI_MARKS for character in item.title)
-    if unsafe or any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in title):
-        return f"{FIRST_STRONG_ISOLATE}{title}{POP_ISOLATE}"
-    return title
+    return _apart(title, item.title) if title else words.untitled(language)
+
+
+def shown_words(text: str) -> str:
+    """Words that are not ours, in one line and safe beside other text."""
+    return _apart(_in_line(text), text)
 
 
 def plain_title(title: str) -> str:
     """The title in one line, shortened, without control characters and bidi overrides; empty where nothing is left."""
-    kept = "".join(_visible(character) for character in textcut.well_formed(title))
-    return textcut.shorten(" ".join(kept.split()), limit=TITLE_CLUSTERS, characters=TITLE_CHARACTERS)
+    return textcut.shorten(_in_line(title), limit=TITLE_CLUSTERS, characters=TITLE_CHARACTERS)
 
 
 def shown_link(link: str) -> str:
@@ -112,6 +111,57 @@ def note_text(note: str) -> str:
         "".join(_visible(character) for character in line).rstrip() for line in textcut.well_formed(note).splitlines()
     )
     return "\n".join(lines).strip()
+
+
+def shown_lines(text: str, *, characters: int) -> tuple[str, ...]:
+    """What a template made: its lines that hold something, as many as that, each as safe as a title.
+
+    Isolates stay, where they are closed; they are those around values.
+    """
+    kept: list[str] = []
+    room = characters
+    for line in textcut.well_formed(text).splitlines():
+        words = " ".join("".join(map(_visible_or_isolate, line)).split(" ")).rstrip()
+        if not words.strip(FIRST_STRONG_ISOLATE + POP_ISOLATE + " "):
+            continue
+        kept.append(_balanced(words if len(words) <= room else _beginning(words, room)).rstrip())
+        room -= len(words)
+        if room <= 0:
+            break
+    return tuple(filter(None, kept))
+
+
+def _beginning(line: str, characters: int) -> str:
+    """Without the link that it would be cut in."""
+    short = textcut.shorten(line, limit=characters, characters=characters)
+    return textcut.LINK.sub(lambda link: "" if link.end() == len(short) else link[0], short).rstrip()
+
+
+def _balanced(line: str) -> str:
+    """Each isolate is closed in its line, and nothing is closed that was not begun."""
+    kept, depth = [], 0
+    for character in line:
+        if character == POP_ISOLATE and not depth:
+            continue
+        depth += {FIRST_STRONG_ISOLATE: 1, POP_ISOLATE: -1}.get(character, 0)
+        kept.append(character)
+    return "".join(kept) + POP_ISOLATE * depth
+
+
+def _in_line(text: str) -> str:
+    return " ".join("".join(_visible(character) for character in textcut.well_formed(text)).split())
+
+
+def _apart(shown: str, text: str) -> str:
+    """Isolated, where it could turn round what stands beside it."""
+    unsafe = any(character in BIDI_OVERRIDES or character in BIDI_MARKS for character in text)
+    if unsafe or any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in shown):
+        return f"{FIRST_STRONG_ISOLATE}{shown}{POP_ISOLATE}"
+    return shown
+
+
+def _visible_or_isolate(character: str) -> str:
+    return character if character in {FIRST_STRONG_ISOLATE, POP_ISOLATE} else _visible(character)
 
 
 def _visible(character: str) -> str:

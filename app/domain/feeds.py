@@ -76,9 +76,7 @@ def items_of(entries: Iterable[Entry]) -> tuple[tuple[Item, ...], tuple[str, ...
     usable = [entry for entry in named if entry.title]
     sharing: dict[str, _Sharing] = defaultdict(_Sharing)
     for entry in usable:
-        shared = sharing[_key(entry)]
-        shared.links.add(_canonical(entry))
-        shared.titles.add(entry.title)
+        sharing[_key(entry)].titles_by_link[_canonical(entry)].add(entry.title)
     item_by_key: dict[str, Item] = {}
     useless = (len(usable) - len(sharing)) * 100 > identity.USELESS_PERCENT * len(usable)
     for entry in usable:
@@ -96,8 +94,7 @@ def items_of(entries: Iterable[Entry]) -> tuple[tuple[Item, ...], tuple[str, ...
 class _Sharing:
     """What the entries differ in that share a first choice of key."""
 
-    links: set[str] = field(default_factory=set)
-    titles: set[str] = field(default_factory=set)
+    titles_by_link: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
 def _named(entry: Entry) -> Entry:
@@ -120,9 +117,9 @@ def _item(entry: Entry, shared: _Sharing, *, useless: bool) -> Item:
     `useless`: so many do that ids are none, and entries of one id and one link are told apart all the same.
     """
     parts = [_key(entry)]
-    if len(shared.links) > 1:
+    if len(shared.titles_by_link) > 1:
         parts.append(_canonical(entry))
-    if (useless or not links.key(entry.id)) and len(shared.titles) > 1:
+    if (useless or not links.key(entry.id)) and len(shared.titles_by_link[_canonical(entry)]) > 1:
         parts.append(entry.title)
     return Item(
         key=links.key(" ".join(parts)),

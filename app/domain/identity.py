@@ -128,9 +128,7 @@ def keys(found: Sequence[Marked], rule: Rule) -> list[str]:
     """
     sharing: dict[str, _Sharing] = defaultdict(_Sharing)
     for mark in found:
-        shared = sharing[_first(mark, rule)]
-        shared.links.add(mark.link)
-        shared.titles.add(mark.item.title)
+        sharing[_first(mark, rule)].titles_by_link[mark.link].add(mark.item.title)
     useless = (len(found) - len(sharing)) * 100 > USELESS_PERCENT * len(found)
     return [_widened(mark, rule, sharing[_first(mark, rule)], useless=useless) for mark in found]
 
@@ -158,8 +156,7 @@ def is_home(link: str) -> bool:
 class _Sharing:
     """What the items differ in that share a key."""
 
-    links: set[str] = field(default_factory=set)
-    titles: set[str] = field(default_factory=set)
+    titles_by_link: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
 def _chosen(items: Iterable[Item], identity: Identity) -> Iterator[Item]:
@@ -222,9 +219,9 @@ def _widened(mark: Marked, rule: Rule, shared: _Sharing, *, useless: bool) -> st
     if mark.key or rule == "link_title":
         return first
     parts = [first]
-    if rule == "id" and len(shared.links) > 1:
+    if rule == "id" and len(shared.titles_by_link) > 1:
         parts.append(mark.link)
-    if (useless or rule != "id" or not links.key(mark.id)) and len(shared.titles) > 1:
+    if (useless or rule != "id" or not links.key(mark.id)) and len(shared.titles_by_link[mark.link]) > 1:
         parts.append(mark.item.title)
     return links.key(" ".join(parts))
 

@@ -14,9 +14,10 @@ from app.domain import digests, textcut
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.domain.digests import Portion
     from app.domain.messages import Digest
 
-LINK = re.compile(r"""https?://[^\s<>]*[^\s<>.,;:!?'"]""")
+LINK = re.compile(r"""https?://[^\s<>]*[^\s<>.,;:!?'"]""", re.IGNORECASE)
 """As far as the next white space; the end of a sentence is not part of it."""
 
 
@@ -55,14 +56,21 @@ class Written:
     length: int
     """Of what is sent."""
 
+    items: tuple[int, ...]
+    """As those of `digests.Portion`."""
+
 
 def lay_out(digest: Digest, markup: Markup, *, limit: int) -> list[Written]:
     """As few parts as it takes, each at most `limit` long as it is sent."""
-    texts = digests.lay_out(narrow(digest, limit=limit, length=markup.length), limit=limit, length=markup.length)
-    return [_written(text, markup, limit) for text in texts]
+    return [_written(portion, markup, limit) for portion in portions(digest, limit=limit, length=markup.length)]
 
 
-def narrow(digest: Digest, *, limit: int, length: Callable[[str], int]) -> Digest:
+def portions(digest: Digest, *, limit: int, length: Callable[[str], int]) -> list[Portion]:
+    """Those of `digests.portions`, for limits that a title alone might fill."""
+    return digests.portions(_narrow(digest, limit=limit, length=length), limit=limit, length=length)
+
+
+def _narrow(digest: Digest, *, limit: int, length: Callable[[str], int]) -> Digest:
     """The digest with no title longer than half of `limit`: a title is then never told in two parts."""
     most = limit // 2
     titles = [digests.plain_title(item.title) for item in digest.items]
@@ -77,8 +85,9 @@ def narrow(digest: Digest, *, limit: int, length: Callable[[str], int]) -> Diges
     )
 
 
-def _written(text: str, markup: Markup, limit: int) -> Written:
+def _written(portion: Portion, markup: Markup, limit: int) -> Written:
+    text = portion.text
     marked = markup.write(text)
     if textcut.utf16_units(marked) > limit:  # a link inside of a word that was cut: it was counted letter by letter
         marked = markup.escape(text)
-    return Written(text=text, marked=marked, length=textcut.utf16_units(marked))
+    return Written(text=text, marked=marked, length=textcut.utf16_units(marked), items=portion.items)

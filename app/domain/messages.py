@@ -11,12 +11,47 @@ A message's body and key never change; only its status does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwedItem:
+    """One item that somebody is to hear of, as it was kept."""
+
+    title: str
+    link: str | None
+    source: str
+
+    subscriptions: tuple[str, ...]
+    """Names of the recipient's subscriptions that matched, sorted."""
+
+    published_at: datetime | None = None
+
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Both are kept only for those that a template tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """All that is taken for one recipient at once."""
+
+    items: tuple[OwedItem, ...]
+
+    more: int = 0
+    """Further ones, taken to be counted only."""
+
+    now: datetime
+    """By the database's clock."""
+
+    told_at: tuple[datetime, ...] = ()
+    """When they were told the last times, newest first: as many as may be in a day, where there is a limit for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from app.domain.wording import Wording
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
@@ -46,6 +48,9 @@ class Subscription:
 
     to: tuple[str, ...]
     """Names of recipients, each once, at least one."""
+
+    template: Wording | None = None
+    """In what words its items are told, where somebody wants others than ours."""
 
     def hears(self, source: str) -> bool:
         """Whether this source is one of its own."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from app import plugins
-from app.domain.jobs import Discard, Settled
+from app import plugins, ways
+from app.domain.jobs import Discard, Settled, Snooze
 from app.domain.messages import Digest
 
 if TYPE_CHECKING:
@@ -32,15 +32,24 @@ class Payload(BaseModel):
 
 
 async def handle(payload: Payload, ctx: Context) -> Outcome:
-    """One transaction: the rows, the messages with their bodies and keys, the send jobs, the end of this job."""
+    """One transaction: the rows, the messages with their bodies and keys, the send jobs, the end of this job.
+
+    Not now, where nothing may go to the recipient or its fallback: then the job waits, and what is owed with it.
+    """
     recipient = ctx.settings.recipients.get(payload.recipient)
     if recipient is None:
         return Discard(f'the configuration has no recipient "{payload.recipient}"')
+    way = await ways.find(recipient, ctx)
+    if way.wait is not None:
+        ctx.tally.add("messages.held")
+        return Snooze(way.wait)
     composed = await ctx.stores.messages.compose(
         ctx.current_job,
         recipient=recipient.name,
-        channel=recipient.channel,
-        compose=composer(ctx.settings, recipient),
+        told=way.recipient.name,
+        channel=way.recipient.channel,
+        address=way.address,
+        compose=composer(ctx.settings, way.recipient),
     )
     ctx.tally.add("messages.composed", composed)
     return Settled()

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from app import plugins
-from app.domain.errors import PermanentFailure, TemporaryFailure, Unanswered
-from app.domain.jobs import Discard, Settled, retry_delay
+from app import plugins, ways
+from app.domain import quota, reach
+from app.domain.errors import (
+    Blocked,
+    Moved,
+    PermanentFailure,
+    QuotaSpent,
+    RateLimited,
+    TemporaryFailure,
+    Unanswered,
+)
+from app.domain.jobs import Discard, Settled, Snooze, retry_delay
+from app.domain.messages import Receipt
+from app.settings import address_of
+from app.stores.messages import Obstacle
 
 if TYPE_CHECKING:
     from app.context import Context
     from app.domain.jobs import Outcome
+    from app.domain.messages import Message
+    from app.settings import ChannelSettings
     from app.stores.messages import Try
 
 log = logging.getLogger(__name__)
@@ -28,6 +45,9 @@ would be a second message."""
 TRIED_FOR = timedelta(hours=23)
 """After its first try. LINE forgets an idempotency key after 24 hours: a later repeat could arrive twice."""
 
+SHORT = timedelta(seconds=5)
+"""A wait that is waited out in the job's own slot, while other channels go on; for a longer one the job goes back."""
+
 
 class Payload(BaseModel):
     """Which message, by its id."""
@@ -35,26 +55,76 @@ class Payload(BaseModel):
     message: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sending:
+    """One try."""
+
+    trying: Try
+    channel: ChannelSettings
+    module: Any
+    ctx: Context
+
+    @property
+    def address(self) -> str | None:
+        """Fingerprint of where it goes. Of a message whose release kept none, where its recipient is by now."""
+        if self.trying.address is not None:
+            return self.trying.address
+        recipient = self.ctx.settings.recipients.get(self.trying.message.recipient)
+        return None if recipient is None else address_of(self.ctx.settings, recipient)
+
+    @property
+    def frozen(self) -> Message:
+        """As it was composed, but for an address that has moved since."""
+        message, to = self.trying.message, self.trying.moved_to
+        return message if to is None else self.readdressed(to)
+
+    def readdressed(self, to: str) -> Message:
+        message = self.trying.message
+        readdressed = getattr(self.module, "readdressed", None)
+        return message if readdressed is None else dataclasses.replace(message, body=readdressed(message.body, to))
+
+
 async def handle(payload: Payload, ctx: Context) -> Outcome:
     """Commit that it is being sent; send; commit what came of it together with the end of the job."""
     trying = await ctx.stores.messages.start(ctx.current_job, payload.message)
-    if trying is None:
-        return Discard("the message is over already")
+    if isinstance(trying, Obstacle) and trying.blocked is None and await _reopened(trying, ctx):
+        trying = await ctx.stores.messages.start(ctx.current_job, payload.message)
+    match trying:
+        case None:
+            return Discard("the message is over already")
+        case Obstacle():
+            return await _not_begun(trying, ctx)
     channel = ctx.settings.channels.get(trying.message.channel)
     if channel is None:  # or not yet: another replica may have a newer configuration
         unknown = TemporaryFailure(f'the configuration has no channel "{trying.message.channel}"')
         return await _postpone(trying, unknown, ctx)
     module = plugins.load("app.channels", channel.kind)
-    if _too_late(trying, module.REPEATABLE_FOR):
-        return await _give_up(trying, "no answer came for so long that another try could arrive twice", ctx)
-    return await _send(trying, module, channel.options, ctx)
+    if (reason := _too_late(trying, module.REPEATABLE_FOR, channel)) is not None:
+        return await _give_up(trying, reason, ctx)
+    sending = _Sending(trying=trying, channel=channel, module=module, ctx=ctx)
+    if (wait := await _turn(sending)) > SHORT:
+        await ctx.stores.messages.set_back(ctx.current_job, trying.message.id, "its turn has not come", delay=wait)
+        return Settled()
+    return await _send(sending, after=wait)
 
 
-async def _send(trying: Try, module: Any, options: Any, ctx: Context) -> Outcome:
+async def _send(sending: _Sending, *, after: timedelta) -> Outcome:
+    trying, ctx = sending.trying, sending.ctx
+    await asyncio.sleep(after.total_seconds())
     try:
-        receipt = await module.send(trying.message, options, ctx.http)
-    except TemporaryFailure as failure:
+        receipt = await _handed_over(sending)
+    except (RateLimited, QuotaSpent) as failure:
+        return await _refused(sending, failure)
+    except Unanswered as failure:
+        if _dropped(sending.channel, sending.module.REPEATABLE_FOR):
+            return await _give_up(trying, str(failure), ctx, unanswered=True)
         return await _postpone(trying, failure, ctx)
+    except TemporaryFailure as failure:
+        if failure.retry_after is not None:  # it asks that of everybody
+            await ctx.stores.reach.pause(sending.channel.name, str(failure), wait=reach.pause(failure.retry_after))
+        return await _postpone(trying, failure, ctx)
+    except Blocked as failure:
+        return await _block(sending, str(failure))
     except PermanentFailure as failure:
         return await _give_up(trying, str(failure), ctx)
     except Exception as bug:  # the channel's: it ends as any failure does, told after 23 hours and not tried for weeks
@@ -65,9 +135,117 @@ async def _send(trying: Try, module: Any, options: Any, ctx: Context) -> Outcome
     return Settled()
 
 
-def _too_late(trying: Try, repeatable_for: timedelta | None) -> bool:
-    """Whether the provider may have the message and no longer knows its key."""
-    return trying.unanswered and repeatable_for is not None and trying.age >= repeatable_for
+async def _handed_over(sending: _Sending) -> Receipt:
+    """The receipt. An address that turns out to have moved is followed at once, and from then on."""
+    ctx, options = sending.ctx, sending.channel.options
+    try:
+        receipt: Receipt = await sending.module.send(sending.frozen, options, ctx.http)
+    except Moved as moved:
+        if sending.address is not None:
+            await ctx.stores.reach.move(
+                address=sending.address,
+                name=sending.trying.message.recipient,
+                channel=sending.channel.name,
+                to=moved.to,
+            )
+        log.info("recipient moved", extra=_about(sending.trying))
+        receipt = await sending.module.send(sending.readdressed(moved.to), options, ctx.http)
+    return receipt
+
+
+async def _turn(sending: _Sending) -> timedelta:
+    """How long to wait for the gaps that the channel wants kept; the turn is taken with it."""
+    gaps = getattr(sending.module, "GAPS", None)
+    if gaps is None:
+        return reach.NO_GAP
+    waits = [reach.NO_GAP]
+    stored, name = sending.ctx.stores.reach, sending.channel.name
+    if gaps.recipient and sending.address is not None:
+        recipient = sending.trying.message.recipient
+        waits += [
+            await stored.turn_of_recipient(
+                address=sending.address, name=recipient, channel=name, gap=gaps.recipient, most=SHORT
+            )
+        ]
+    if gaps.channel and max(waits) <= SHORT:
+        waits += [await stored.turn_of_channel(name, gap=gaps.channel, most=SHORT)]
+    return max(waits)
+
+
+# ---------------------------------------------------------------------------------------------------- what came of it
+
+
+def _too_late(trying: Try, repeatable_for: timedelta | None, channel: ChannelSettings) -> str | None:
+    """Why a message that may have arrived is not sent again; None: it has not, or that is harmless or wanted."""
+    if not trying.unanswered:
+        return None
+    if _dropped(channel, repeatable_for):
+        return "no answer came, and the channel is not to send twice"
+    if repeatable_for is not None and trying.age >= repeatable_for:
+        return "no answer came for so long that another try could arrive twice"
+    return None
+
+
+def _dropped(channel: ChannelSettings, repeatable_for: timedelta | None) -> bool:
+    """Whether a message that may have arrived is let be. Where its provider knows its key, repeating it is harmless."""
+    return repeatable_for is None and channel.on_uncertain == "drop"
+
+
+async def _refused(sending: _Sending, failure: TemporaryFailure) -> Outcome:
+    """Nothing goes by this channel for a while, whichever replica has it. The try does not count."""
+    trying, ctx = sending.trying, sending.ctx
+    wait = reach.pause(failure.retry_after)
+    if isinstance(failure, QuotaSpent):
+        wait = await _park(sending, str(failure))
+    await ctx.stores.reach.pause(sending.channel.name, str(failure), wait=wait)
+    await ctx.stores.messages.set_back(ctx.current_job, trying.message.id, str(failure), delay=wait)
+    log.warning("channel pauses", extra={**_about(trying), "reason": str(failure), "seconds": wait.total_seconds()})
+    ctx.tally.add("messages.retrying")
+    ctx.tally.fail(f"channel {trying.message.channel} failed")
+    return Settled()
+
+
+async def _park(sending: _Sending, reason: str) -> timedelta:
+    """Until the month is over, unless there is room before: how long until it is looked for."""
+    stored, name = sending.ctx.stores.reach, sending.channel.name
+    standing = await stored.standing(channel=name, address="", recipient="")
+    _, ends = quota.month_of(standing.now)
+    await stored.park(name, reason, until=ends)
+    return min(reach.LOOK_AGAIN, ends - standing.now)
+
+
+async def _reopened(obstacle: Obstacle, ctx: Context) -> bool:
+    channel = ctx.settings.channels.get(obstacle.channel)
+    return channel is not None and await ways.reopened(channel, ctx)
+
+
+async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
+    """Nothing was tried: its channel takes nothing, or nobody is at its address."""
+    if obstacle.blocked is None:
+        await ctx.stores.reach.pause(obstacle.channel, str(obstacle.parked), wait=reach.LOOK_AGAIN)
+        return Snooze(reach.LOOK_AGAIN)
+    ctx.tally.add("messages.failed")
+    if obstacle.unanswered:
+        await ctx.stores.messages.give_up(ctx.current_job, obstacle.message_id, obstacle.blocked, uncertain=True)
+    else:
+        await ctx.stores.messages.take_back(ctx.current_job, obstacle.message_id, obstacle.blocked)
+    return Settled()
+
+
+async def _block(sending: _Sending, reason: str) -> Outcome:
+    """That recipient alone is stopped, and what it was to hear is owed to it again."""
+    trying, ctx = sending.trying, sending.ctx
+    if sending.address is not None:
+        await ctx.stores.reach.block(
+            address=sending.address, name=trying.message.recipient, channel=sending.channel.name, reason=reason
+        )
+    if trying.unanswered or sending.address is None:
+        return await _give_up(trying, reason, ctx)
+    log.error("recipient blocked", extra={**_about(trying), "reason": reason})
+    await ctx.stores.messages.take_back(ctx.current_job, trying.message.id, reason)
+    ctx.tally.add("messages.failed")
+    ctx.tally.fail(f"channel {trying.message.channel} failed")
+    return Settled()
 
 
 async def _postpone(trying: Try, failure: TemporaryFailure, ctx: Context) -> Outcome:

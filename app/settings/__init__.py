@@ -14,11 +14,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from app.settings.addresses import address_of
 from app.settings.audience import names_in, read_alerts, read_recipients, read_subscriptions
 from app.settings.dotenv import read_dotenv, write_missing
 from app.settings.environment import config_path_of, from_process, load_database, read_environment
 from app.settings.file import read_file
-from app.settings.kinds import address_check, fingerprint_of, needs_address, read_channels, read_sources
+from app.settings.kinds import address_check, fields_of, fingerprint_of, needs_address, read_channels, read_sources
 from app.settings.model import (
     EVERYTHING,
     INBOX,
@@ -55,6 +56,7 @@ __all__ = [
     "Settings",
     "SourceSettings",
     "TickSettings",
+    "address_of",
     "fingerprint_of",
     "from_process",
     "load",
@@ -91,7 +93,9 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
         sources=MappingProxyType(sources),
         channels=MappingProxyType(channels),
         recipients=MappingProxyType(recipients),
-        subscriptions=tuple(read_subscriptions(root, names_in(root, "sources"), recipients)),
+        subscriptions=tuple(
+            read_subscriptions(root, names_in(root, "sources"), recipients, fields_of(sources), path.parent)
+        ),
         alerts=read_alerts(root.table("alerts"), recipients),
         retention=read_retention(root.table("retention")),
         environment=environment,

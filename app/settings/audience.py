@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,13 +13,16 @@ from app.settings.model import EVERYTHING, INBOX, Recipient
 from app.settings.names import check_name
 from app.settings.problems import SHOWN_LENGTH, choose, shown
 from app.settings.sections import MOST_DAYS
+from app.settings.telling import read_limits, read_wording
 from app.settings.zones import language, timezone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     from app.settings.model import Service
     from app.settings.table import Table
+    from app.settings.telling import Fields
 
     Checks = Mapping[str, Callable[[str], str | None]]
 
@@ -39,16 +43,25 @@ def read_recipients(
             table.problems.add(table.where(), f"the recipient {INBOX} is built in; remove it, or give it another name")
         recipients[name] = _recipient(table, service, channels, checks)
         table.close()
+    _check_fallbacks(root, recipients)
     inbox = Recipient(name=INBOX, channel=INBOX, to="", timezone=service.timezone, language=service.language)
     return recipients | {INBOX: inbox}
 
 
-def read_subscriptions(root: Table, sources: Collection[str], recipients: Collection[str]) -> list[Subscription]:
-    """Every one that is named, with its problems told; one of everything where none is named."""
+def read_subscriptions(
+    root: Table, sources: Collection[str], recipients: Collection[str], fields: Fields, folder: Path
+) -> list[Subscription]:
+    """Every one that is named, with its problems told; one of everything where none is named.
+
+    `fields` are the names that each source's items have among their fields, where they are known; `folder` is the
+    configuration file's own.
+    """
     subscriptions: list[Subscription] = []
     for table in root.tables("subscriptions"):
         check_name(table)
-        subscriptions.append(_subscription(table, sources, recipients))
+        subscription = _subscription(table, sources, recipients)
+        heard = [source for source in sources if subscription.hears(source)]
+        subscriptions.append(replace(subscription, template=read_wording(table, folder, heard, fields)))
         table.close()
     if sources and not subscriptions:
         subscriptions.append(Subscription(name=EVERYTHING, to=(INBOX,)))
@@ -85,7 +98,41 @@ def _recipient(table: Table, service: Service, channels: Mapping[str, bool], che
         to=str(to or ""),
         timezone=timezone(table, service.timezone),
         language=language(table, service.language),
+        fallback=_fallback(table),
+        **read_limits(table),
     )
+
+
+def _fallback(table: Table) -> str | None:
+    name = table.text("fallback", example=INBOX)
+    return None if name is None else str(name)
+
+
+def _check_fallbacks(root: Table, recipients: Mapping[str, Recipient]) -> None:
+    """Each is another recipient, and no two stand in for each other: that would look as if one of them was reached."""
+    known = [*recipients, INBOX]
+    for table in root.tables("recipients"):
+        named = recipients[table.keys[-1]].fallback
+        if named is None:
+            continue
+        behind = recipients.get(named)
+        if named not in known:
+            table.tell("fallback", f"there is no recipient {shown(named)}; {choose(named, known, none='remove the line')}")
+        elif named == table.keys[-1]:
+            table.tell("fallback", "is the recipient itself; name another one, or remove the line")
+        elif behind is not None and _leads_to(table.keys[-1], behind, recipients):
+            table.tell("fallback", f"leads in a circle by way of {shown(named)}; take one of the two away")
+
+
+def _leads_to(name: str, start: Recipient, recipients: Mapping[str, Recipient]) -> bool:
+    seen: set[str] = set()
+    at: Recipient | None = start
+    while at is not None and at.fallback is not None and at.name not in seen:
+        seen.add(at.name)
+        if at.fallback == name:
+            return True
+        at = recipients.get(at.fallback)
+    return False
 
 
 def _subscription(table: Table, sources: Collection[str], recipients: Collection[str]) -> Subscription:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from app import plugins
@@ -14,8 +15,9 @@ from app.settings.sections import minutes
 from app.settings.watch import OWN_KEYS, read_identity, read_watch, told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
+    from app.settings.model import OnUncertain
     from app.settings.table import Table
 
 SOURCES = "app.sources"
@@ -69,9 +71,10 @@ def read_channels(root: Table) -> dict[str, ChannelSettings]:
         if name == INBOX and kind != INBOX:
             table.problems.add(table.where(), f"the channel {INBOX} is built in; give this one another name")
         module = _module(table, CHANNELS)
-        options = read_options(table, module.Options, own=("kind",)) if module else None
+        on_uncertain = _on_uncertain(table)
+        options = read_options(table, module.Options, own=("kind", "on_uncertain")) if module else None
         if options is not None:
-            channels[name] = ChannelSettings(name=name, kind=str(kind), options=options)
+            channels[name] = ChannelSettings(name=name, kind=str(kind), options=options, on_uncertain=on_uncertain)
     if INBOX not in channels:
         options = plugins.load(CHANNELS, INBOX).Options()
         channels[INBOX] = ChannelSettings(name=INBOX, kind=INBOX, options=options)
@@ -94,6 +97,12 @@ def address_check(channel: ChannelSettings) -> Callable[[str], str | None] | Non
     return check
 
 
+def fields_of(sources: Mapping[str, SourceSettings]) -> dict[str, Collection[str] | None]:
+    """The names that each source's items have among their fields; None where they are not configured."""
+    named = {name: getattr(source.options, "fields", None) for name, source in sources.items()}
+    return {name: list(fields) if isinstance(fields, Mapping) else None for name, fields in named.items()}
+
+
 def fingerprint_of(kind: str, url: str, identity: str = "") -> str:
     """SHA-256, hexadecimal, of what makes a source the one it is: the url itself may hold a secret.
 
@@ -101,6 +110,17 @@ def fingerprint_of(kind: str, url: str, identity: str = "") -> str:
     """
     more = f"\n{identity}" if identity else ""
     return hashlib.sha256(f"{kind}\n{url.strip()}{more}".encode()).hexdigest()
+
+
+def _on_uncertain(table: Table) -> OnUncertain:
+    given = table.text("on_uncertain", example="resend")
+    if given is None or given == "resend":
+        return "resend"
+    if given != "drop":
+        table.tell(
+            "on_uncertain", f"must be resend or drop, not {shown(given)}; {choose(given, ('resend', 'drop'), none='')}"
+        )
+    return "drop"
 
 
 def _module(table: Table, package: str) -> Any | None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Literal
+from zoneinfo import ZoneInfo
 
 from app.domain.identity import UNSAID
 from app.domain.watching import UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import tzinfo
     from pathlib import Path
 
     from pydantic import BaseModel
 
     from app.domain.identity import Identity
+    from app.domain.quiet import QuietHours
     from app.domain.subscriptions import Subscription
     from app.domain.watching import Watch
 
@@ -27,6 +30,7 @@ EVERYTHING = "everything"
 
 Language = Literal["en", "th", "vi", "my"]
 LogFormat = Literal["json", "console"]
+OnUncertain = Literal["resend", "drop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +103,10 @@ class ChannelSettings:
     options: BaseModel = field(repr=False)
     """An `Options` of the kind; may hold secrets."""
 
+    on_uncertain: OnUncertain = "resend"
+    """What becomes of a message whose answer was lost, where the provider knows no key by which to tell a repeat: sent
+    again, so that it may arrive twice; or dropped, so that it may not arrive."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
@@ -114,6 +122,28 @@ class Recipient:
 
     timezone: str
     language: Language
+
+    quiet_hours: QuietHours | None = None
+    """By the clock in `timezone`: what is owed then is told when they are over."""
+
+    quiet_alerts: bool = False
+    """Alerts wait for the end of the quiet hours too."""
+
+    max_items_per_tick: int | None = None
+    """Items told in full at once; the others are counted. None: all of them."""
+
+    max_messages_per_day: int | None = None
+    """By the calendar in `timezone`; what is owed then is told the next day. None: as many as there are."""
+
+    fallback: str | None = None
+    """The name of the recipient who is told in its place while its channel takes nothing or nobody is at its address;
+    sure to be there, and another one. Its own fallback is not asked."""
+
+
+    @property
+    def zone(self) -> tzinfo:
+        """`timezone`, which is sure to be known."""
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)  # UTC needs no data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from app.settings.problems import Problems
 
-UNSUPPORTED_KEYS = frozenset({"monthly_limit", "quiet_hours", "fallback"})
-"""Keys that are promised and that this version does not serve: refused rather than ignored."""
-
 NOT_YET = "not supported yet by this version: remove it"
 
 
@@ -60,6 +57,20 @@ class Table:
         if not value.strip() or has_control(value):
             fault = "holds a control character" if value.strip() else "is empty"
             self.tell(key, f'{fault}; write {key} = "{example}"')
+            return None
+        return value
+
+    def lines(self, key: str, *, example: str) -> str | None:
+        """A text of one or more lines, with something in it; None where there is none."""
+        value = self._ask(key)
+        if value is _ABSENT:
+            return None
+        if not isinstance(value, str):
+            self.tell(key, f'must be a text in quotes, not {shown(value)}; write {key} = """{example}"""')
+            return None
+        if not value.strip() or has_control("".join(value.split())):
+            fault = "holds a control character" if value.strip() else "is empty"
+            self.tell(key, f'{fault}; write {key} = """{example}"""')
             return None
         return value
 
@@ -176,8 +187,6 @@ class Table:
 
 def unknown(key: str, known: Collection[str]) -> str:
     """Why a key is refused, and which one was probably meant."""
-    if key in UNSUPPORTED_KEYS:
-        return NOT_YET
     return f"there is no such key; {choose(key, known, none='remove it')}"
 
 

@@ -16,6 +16,7 @@ from app.stores.listings import Listings
 from app.stores.looks import Looks
 from app.stores.messages import Messages
 from app.stores.queues import Queues
+from app.stores.reach import Reach
 from app.stores.schema import schema_state
 from app.stores.sources import Sources
 from app.stores.ticks import Ticks
@@ -39,6 +40,7 @@ class Stores:
     looks: Looks
     messages: Messages
     queues: Queues
+    reach: Reach
     sources: Sources
     ticks: Ticks
 
@@ -71,6 +73,7 @@ def over(database: Database) -> Stores:
         looks=Looks(database),
         messages=Messages(database),
         queues=Queues(database),
+        reach=Reach(database),
         sources=Sources(database),
         ticks=Ticks(database),
     )

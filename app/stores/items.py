@@ -235,6 +235,7 @@ async def _unmerged_in(
         "sources": array(merge_with),
         "source": source,
         "within_seconds": watch.merge_within.total_seconds(),
+        "most": keys.MOST_ALIKE,
     }
     owed = {(row["title_mark"], row["recipient"]) for row in await rows(db, keys.SQL["owed_elsewhere"], params)}
     return [

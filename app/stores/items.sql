@@ -47,11 +47,14 @@ WITH given AS (
 SELECT (SELECT count(*) FROM fresh JOIN given USING (key) WHERE given.news) AS added, (SELECT count(DISTINCT item_id) FROM owed) AS matched;
 
 -- name: has_listed
--- Whether the source has listed anything since it was primed, to within an hour.
-SELECT EXISTS (
-    SELECT FROM wakebell.items
+-- Whether the source has listed anything since it was primed, to within an hour. An order, for the sake of its plan.
+SELECT (
+    SELECT items.id
+    FROM wakebell.items
     WHERE items.source = :source AND items.seen_at >= CAST(:since AS timestamptz) - interval '1 hour'
-) AS listed;
+    ORDER BY items.source, items.seen_at
+    LIMIT 1
+) IS NOT NULL AS listed;
 
 -- name: forget
 -- Items that complete rounds of their source no longer list, by far enough. A source that is unreachable, unchanged

@@ -52,17 +52,26 @@ WHERE items.id = given.id
 RETURNING items.id;
 
 -- name: owed_elsewhere
--- Who is owed, or was told, something under one of these titles of another source that merges with this one.
+-- Who is owed, or was told, something under one of these titles of another source that merges with this one. Orders and
+-- limits keep it to the indexes: without them tables of unknown length are read as a whole.
 SELECT DISTINCT CAST(given.mark AS bigint) AS title_mark, twin.recipient
 FROM jsonb_array_elements_text(CAST(CAST(:titles AS text) AS jsonb)) AS given (mark)
 CROSS JOIN LATERAL (
-    SELECT owed.recipient
+    SELECT items.id
     FROM wakebell.items
-    JOIN wakebell.owed ON owed.item_id = items.id
     WHERE items.title_mark = CAST(given.mark AS bigint)
       AND items.source = ANY (CAST(CAST(:sources AS text) AS text[]))
       AND items.source <> :source
       AND items.first_seen_at > now() - make_interval(secs => :within_seconds)
+    ORDER BY items.title_mark, items.source
+    LIMIT :most
+) AS alike
+CROSS JOIN LATERAL (
+    SELECT owed.recipient
+    FROM wakebell.owed
+    WHERE owed.item_id = alike.id
+    ORDER BY owed.item_id, owed.recipient
+    LIMIT 1000
 ) AS twin;
 
 -- name: merge_in_turn

@@ -44,7 +44,6 @@ POSTPONED = text(
 ENDED = text(
     "UPDATE wakebell.messages SET status = :status, last_error = :reason, finished_at = now() WHERE id = :id",
 )
-STILL_OPEN = text("SELECT id FROM wakebell.messages WHERE id = :id AND status IN ('queued', 'sending', 'retrying')")
 LATEST = text(
     "SELECT id, recipient, channel, status, text, created_at FROM wakebell.messages "
     "WHERE recipient = :recipient AND id > :after ORDER BY id DESC LIMIT :most",
@@ -61,6 +60,31 @@ class Try:
 
     unanswered: bool
     """An earlier try ended without an answer: it may have arrived."""
+
+    kind: str = "items"
+    """`items`, or `alert`."""
+
+    address: str | None = None
+    """Fingerprint of where it was composed for; None: composed by a release that did not keep it."""
+
+    moved_to: str | None = None
+    """Where that is reached by now, when it is another address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why an open message was not begun."""
+
+    message_id: int
+    recipient: str
+    channel: str
+    unanswered: bool
+
+    blocked: str | None
+    """Nobody is at its address, and why."""
+
+    parked: str | None
+    """Its channel takes nothing now, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +116,12 @@ class Messages:
         recipient: str,
         channel: str,
         compose: Callable[[tuple[DigestItem, ...]], list[Body]],
+        told: str | None = None,
+        address: str | None = None,
     ) -> int:
         """Turn all that the recipient is owed into frozen messages and their send jobs; finishes the job with it.
 
+        `told` is who gets them in the recipient's place, when it is another one; `address` is the fingerprint of where.
         `compose` is called inside the transaction and must not wait for anything. Returns the number of messages.
 
         Raises:
@@ -104,13 +131,16 @@ class Messages:
             await jobs.lock_in(db, job)
             owed = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS})
             bodies = compose(tuple(_digest_item(row) for row in owed)) if owed else []
-            ids = [await add_in(db, body, recipient=recipient, channel=channel, kind="items") for body in bodies]
+            ids = [
+                await add_in(db, body, recipient=told or recipient, channel=channel, kind="items", address=address)
+                for body in bodies
+            ]
             if ids:
                 await _hold_in(db, ids[0], [row["id"] for row in owed])
             await jobs.finish_in(db, job, "done", result={"messages": ids})
             return len(ids)
 
-    async def start(self, job: Job, message_id: int) -> Try | None:
+    async def start(self, job: Job, message_id: int) -> Try | Obstacle | None:
         """Commit that the message is being sent, before it is. None: it is over already.
 
         Raises:
@@ -119,12 +149,26 @@ class Messages:
         params = {"id": message_id, "job": job.id, "token": job.token}
         found = await self._database.fetch(SQL["start"], params)
         if not found:
-            if await self._database.fetch(STILL_OPEN, {"id": message_id}):
-                raise LeaseLost(f"the lease of job {job.id} ran out before its message was begun")
+            return await self._obstacle(job, message_id)
+        row = found[0]
+        about = {name: row.pop(name) for name in ("age", "unanswered", "kind", "address", "moved_to")}
+        return Try(message=Message(**row), **about)
+
+    async def _obstacle(self, job: Job, message_id: int) -> Obstacle | None:
+        found = await self._database.fetch(SQL["obstacle"], {"id": message_id})
+        if not found:
             return None
         row = found[0]
-        age, unanswered = row.pop("age"), row.pop("unanswered")
-        return Try(message=Message(**row), age=age, unanswered=unanswered)
+        if not row["blocked"] and not row["parked"]:
+            raise LeaseLost(f"the lease of job {job.id} ran out before its message was begun")
+        return Obstacle(
+            message_id=message_id,
+            recipient=row["recipient"],
+            channel=row["channel"],
+            unanswered=row["unanswered"],
+            blocked=(row["blocked_reason"] or "nobody is there") if row["blocked"] else None,
+            parked=(row["parked_reason"] or "it takes nothing now") if row["parked"] else None,
+        )
 
     async def finish_sent(self, job: Job, message_id: int, receipt: Receipt) -> None:
         """The provider has it. Finishes the job with it; raises LeaseLost."""
@@ -141,6 +185,20 @@ class Messages:
             await jobs.lock_in(db, job)
             await db.execute(POSTPONED, params)
             await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
+
+    async def set_back(self, job: Job, message_id: int, reason: str, *, delay: timedelta) -> None:
+        """Try again after `delay`, as if this try had not been: it has reached nobody. Snoozes the job; raises LeaseLost."""
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            await db.execute(SQL["set_back"], {"id": message_id, "reason": clean(reason)})
+            await jobs.finish_in(db, job, "snooze", delay=delay)
+
+    async def take_back(self, job: Job, message_id: int, reason: str) -> None:
+        """It will reach nobody, and has not: `failed`, and what it tells is owed again. Ends the job; raises LeaseLost."""
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+            await db.execute(SQL["take_back"], {"id": message_id, "reason": clean(reason)})
+            await jobs.finish_in(db, job, "cancelled", error=reason)
 
     async def give_up(self, job: Job, message_id: int, reason: str, *, uncertain: bool) -> None:
         """No further try: `failed`, or `uncertain` when it may have arrived. Fails the job too; raises LeaseLost."""
@@ -170,9 +228,18 @@ async def note_in(db: AsyncConnection, words: str) -> None:
     await db.execute(NOTE, {"body": clean(words)})
 
 
-async def add_in(db: AsyncConnection, body: Body, *, recipient: str, channel: str, kind: str) -> int:
-    """A frozen message and the job that sends it; its id. `kind` is `items` or `alert`."""
-    params = {"recipient": recipient, "channel": channel, "kind": kind, "body": body.body, "text": body.text}
+async def add_in(
+    db: AsyncConnection, body: Body, *, recipient: str, channel: str, kind: str, address: str | None = None
+) -> int:
+    """A frozen message and the job that sends it; its id. `kind` is `items` or `alert`, `address` a fingerprint."""
+    params = {
+        "recipient": recipient,
+        "channel": channel,
+        "address": address,
+        "kind": kind,
+        "body": body.body,
+        "text": body.text,
+    }
     [added] = await rows(db, SQL["add"], params)
     return int(added["id"])
 

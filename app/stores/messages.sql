@@ -58,14 +58,15 @@ LIMIT :most
 FOR UPDATE OF owed SKIP LOCKED;
 
 -- name: add
--- One frozen message and the job that sends it.
+-- One frozen message and the job that sends it, in a queue of its channel's own, which can be paused.
 WITH added AS (
-    INSERT INTO wakebell.messages (recipient, channel, kind, body, text)
-    VALUES (:recipient, :channel, :kind, :body, :text)
+    INSERT INTO wakebell.messages (recipient, channel, address, kind, body, text)
+    VALUES (:recipient, CAST(:channel AS text), :address, :kind, :body, :text)
     RETURNING id
 ), sending AS (
     INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts)
-    SELECT 'send_message', jsonb_build_object('message', added.id), 'wakebell.send', CAST(added.id AS text), 1000
+    SELECT 'send_message', jsonb_build_object('message', added.id), 'wakebell.send.' || CAST(:channel AS text),
+           CAST(added.id AS text), 1000
     FROM added
 )
 SELECT id FROM added;
@@ -78,8 +79,9 @@ WHERE id = ANY (CAST(CAST(:ids AS text) AS bigint[])) AND message_id IS NULL
 RETURNING id;
 
 -- name: start
--- Before the first byte leaves: the message is being sent, by the job that holds the lease and by no other.
--- A message found in `sending` was begun by a process that died: it may have arrived.
+-- Before the first byte leaves: the message is being sent, by the job that holds the lease and by no other, unless its
+-- channel takes nothing now or nobody is at its address. A message found in `sending` was begun by a process that died:
+-- it may have arrived.
 UPDATE wakebell.messages SET
     status = 'sending',
     attempts = attempts + 1,
@@ -90,7 +92,45 @@ WHERE id = :id
   AND EXISTS (
       SELECT FROM wakebell.jobs
       WHERE jobs.id = :job AND jobs.status = 'running' AND jobs.lease_token = :token AND jobs.lease_until > now())
-RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, now() - first_tried_at AS age;
+  AND NOT EXISTS (
+      SELECT FROM wakebell.channels WHERE channels.name = messages.channel AND channels.parked_until > now())
+  AND NOT EXISTS (
+      SELECT FROM wakebell.recipients
+      WHERE recipients.address = messages.address AND recipients.blocked_at IS NOT NULL)
+RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, now() - first_tried_at AS age, kind, address,
+    (SELECT moved_to FROM wakebell.recipients WHERE recipients.address = messages.address) AS moved_to;
+
+-- name: obstacle
+-- Why an open message was not begun: nobody is at its address, or its channel takes nothing now, or neither, which is
+-- the job's lease.
+SELECT m.id, m.recipient, m.channel, m.unanswered OR m.status = 'sending' AS unanswered,
+    r.blocked_at IS NOT NULL AS blocked, r.blocked_reason, c.parked_until > now() AS parked, c.parked_reason
+FROM wakebell.messages AS m
+LEFT JOIN wakebell.recipients AS r ON r.address = m.address
+LEFT JOIN wakebell.channels AS c ON c.name = m.channel
+WHERE m.id = :id AND m.status IN ('queued', 'sending', 'retrying');
+
+-- name: set_back
+-- The try did not count: whoever it was for has refused it unread. The first one is as if it had not been, so that the
+-- message has all of its time before it.
+UPDATE wakebell.messages SET
+    status = CASE WHEN attempts <= 1 AND NOT unanswered THEN 'queued' ELSE 'retrying' END,
+    first_tried_at = CASE WHEN attempts <= 1 AND NOT unanswered THEN NULL ELSE first_tried_at END,
+    attempts = greatest(attempts - 1, 0),
+    last_error = :reason
+WHERE id = :id;
+
+-- name: take_back
+-- Nobody will get this message, and nobody has: what it tells is owed again. That is told as a blocked recipient, and
+-- not as a message that failed as well.
+WITH over AS (
+    UPDATE wakebell.messages SET status = 'failed', last_error = :reason, finished_at = now(), judged_finish = now()
+    WHERE id = :id AND status IN ('queued', 'sending', 'retrying')
+    RETURNING id
+)
+UPDATE wakebell.owed SET message_id = NULL
+FROM over
+WHERE owed.message_id = over.id;
 
 -- name: prune
 -- Old messages that are over, oldest first; what was owed for them goes with them.

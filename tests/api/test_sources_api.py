@@ -104,6 +104,10 @@ async def test_a_source_that_was_given_another_address_is_not_primed_and_due_wit
     assert gigs["last_round_at"] == "2026-11-29T00:00:00Z"
 
 
+UNSTABLE = (
+    "nearly all of its items have new keys and known titles, so nothing of it is told: say in ignore_params, id_regex "
+    "or key what tells them apart"
+)
 WELL = "failures = 0, last_error = NULL, host = 'jobs.example'"
 
 
@@ -133,6 +137,26 @@ WELL = "failures = 0, last_error = NULL, host = 'jobs.example'"
             "2098-01-01T00:00:00Z",
         ),
         ("gone_at = now()", "gone", "jobs.example answered 500", None),
+        (
+            f"{WELL}, state = 'blind', empty_rounds = 3",
+            "blind",
+            "it has listed nothing for 3 rounds in a row, and has listed items before: see whether its list has moved",
+            "2026-11-30T09:30:00Z",
+        ),
+        (
+            f"{WELL}, state = 'silent', last_news_at = now() - interval '15 days'",
+            "silent",
+            "it has listed nothing new for 15 days, longer than expect_news_days: see whether it still goes on",
+            "2026-11-30T09:30:00Z",
+        ),
+        (
+            f"{WELL}, state = 'unstable'",
+            "unstable",
+            UNSTABLE,
+            "2026-11-30T09:30:00Z",
+        ),
+        (f"{WELL}, state = 'unstable', primed_at = NULL", "new", None, "2026-11-30T09:30:00Z"),
+        ("state = 'blind'", "failing", "jobs.example answered 500", "2026-11-30T09:30:00Z"),
     ],
 )
 async def test_how_a_source_is_and_when_it_is_read_next(  # noqa: PLR0917
@@ -161,12 +185,14 @@ async def test_what_a_person_should_change_is_told(
 ):
     await sql.execute(ADD, "gigs", service.settings.sources["gigs"].fingerprint)
     await sql.execute("UPDATE wakebell.sources SET moved_at = now(), moved_host = 'new.example', distrusted_at = now()")
+    await sql.execute("UPDATE wakebell.sources SET key_rule = 'link'")
 
     [gigs, _] = (await client.get("/api/sources")).json()["sources"]
 
     assert gigs["warnings"] == [
         "it has moved for good to new.example: change its url",
         'its server has said "unchanged" when it was not: it is read whole each time',
+        "its ids or links tell too few of its items apart: they are told apart by their links",
     ]
 
 

@@ -14,10 +14,17 @@ from app.domain.messages import Body, Digest, DigestItem
 
 KINDS = plugins.kinds("app.channels")
 
+DISCORD_WEBHOOK = "https://discord.com/api/webhooks/123456789012345678/" + "t" * 68
+
 OPTIONS_BY_KIND = {
+    "apprise": {"url": "json://hooks.test/in"},
+    "discord": {"webhook_url": DISCORD_WEBHOOK},
     "email": {"host": "mx.example.com", "sender": "bell@example.com"},
     "inbox": {},
     "line": {"token": "token"},
+    "ntfy": {},
+    "slack": {"webhook_url": "https://hooks.slack.com/services/T000/B000/secret"},
+    "telegram": {"token": "123456789:" + "A" * 35},
     "webhook": {"url": "https://hooks.test/in", "secret": f"whsec_{base64.b64encode(b'x' * 32).decode()}"},
 }
 
@@ -105,6 +112,21 @@ def test_composing_any_text_gives_bodies_that_can_be_kept_and_read(module, optio
 @pytest.mark.parametrize("title", HARD_TITLES)
 def test_one_item_alone_is_one_body(module, options, title):
     assert len(module.compose(digest([title]), options)) == 1
+
+
+def test_no_part_is_longer_than_its_limit_and_none_holds_half_a_character(module, options):
+    bodies = module.compose(digest(HARD_TITLES), options)
+
+    for part in (part for body in bodies for part in body.parts):
+        assert part.limit is None or 0 < part.length <= part.limit
+        part.text.encode()
+        assert not part.text.startswith(("\u0301", "\u200d", "ี", "่"))
+
+
+def test_each_item_is_counted_to_one_body(module, options):
+    bodies = module.compose(digest([f"<{number}>" for number in range(200)]), options)
+
+    assert [place for body in bodies for place in body.items] in ([], list(range(200)))
 
 
 def test_composing_twice_gives_the_same_bytes(module, options):

@@ -60,14 +60,13 @@ def test_a_source_that_answers_and_is_blind_all_the_same_is_told_with_what_to_do
     opened = [
         incident("source_blind", "board", failures=3),
         incident("source_silent", "gigs", failures=14),
-        incident("source_unstable", "jobs", "ignore_params, id_regex or key"),
+        incident("source_unstable", "jobs", "ignore_params"),
     ]
 
     assert told(opened, [], service="gigs", language="en").splitlines()[1:] == [
         "Source board lists nothing any more (rounds: 3), see whether its list has moved",
         "Source gigs has had nothing new (days: 14), see whether it still goes on",
-        "Source jobs gives what is known new keys and is not told, say what tells items apart: "
-        "ignore_params, id_regex or key",
+        "Source jobs gives what is known new keys and is not told, say what tells items apart: ignore_params",
     ]
 
 

@@ -346,7 +346,10 @@ async def test_a_key_that_a_person_has_made_is_the_key(board: Board):
 # --------------------------------------------------------------------------------------------------------- the brake
 
 
-def tokens(salt: str, titles: Sequence[str] = [f"Gig {letter}" for letter in "abcdefghijklmnopqrst"]) -> list[str]:
+TITLES = [f"Gig {letter}" for letter in "abcdefghijklmnopqrst"]
+
+
+def tokens(salt: str, titles: Sequence[str] = TITLES) -> list[str]:
     return [entry(title, f"https://board.example/p?id={n}&v={salt}{n}") for n, title in enumerate(titles)]
 
 

@@ -116,7 +116,6 @@ AUDIENCE = [
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = "@me"\n', 'recipients.me.to: "@me" is no id; write another'),
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = 12345\n', "recipients.me.to: must be a text in quotes, not 12345"),
     ('[recipients.me]\nchannel = "line"\n', 'recipients.me.channel: there is no channel "line"; there is only inbox'),
-    ('[recipients.me]\nchannel = "inbox"\nquiet_hours = "22:00-07:00"\n', "me.quiet_hours: not supported yet by this"),
     ('[recipients.me]\nchannel = "inbox"\nfallback = "you"\n', "me.fallback: not supported yet by this version"),
     ('[recipients.me]\nchannel = "inbox"\ntimezone = "Mars"\n', 'recipients.me.timezone: there is no time zone "Mars"'),
     ('[recipients.me]\nchannel = "inbox"\nlanguage = "xx"\n', "recipients.me.language: must be one of"),

@@ -357,6 +357,41 @@ async def test_a_source_that_is_gone_is_told_at_once(judge: Judge, world: World)
     assert await judge() == Judged(opened=1, resolved=0, open=1)
 
 
+async def test_a_source_that_is_blind_is_told_once_and_over_with_the_round_that_says_so(judge: Judge, world: World):
+    await world.source("board", 0)
+    state = "UPDATE wakebell.sources SET state = $1, state_at = clock_timestamp(), empty_rounds = empty_rounds + 1"
+    for _ in range(3):
+        await world.sql.execute(state, "blind")
+        await judge()
+    [alert] = await world.alerts()
+    assert (alert["key"], alert["failures"]) == ("source_blind:board", 3)
+
+    await world.sql.execute("UPDATE wakebell.sources SET state = 'ok'")  # at another address, and not read there yet
+    assert (await judge()).open == 1
+
+    await world.sql.execute(state, "silent")
+    assert await judge() == Judged(opened=1, resolved=1, open=1)
+    await world.sql.execute(state, "ok")
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+
+    assert judge.told == (
+        ["source_blind:board", "source_silent:board"],
+        ["source_blind:board:healed", "source_silent:board:healed"],
+    )
+
+
+async def test_a_blind_source_that_is_configured_no_more_ends_its_alert(judge: Judge, world: World):
+    await world.source("board", 0)
+    await world.sql.execute(
+        "UPDATE wakebell.sources SET state = 'unstable', state_at = now(), due_at = now() - interval '9 days'"
+    )
+    await judge()
+
+    assert await judge(sources=["gigs"]) == Judged(opened=0, resolved=1, open=0)
+
+    assert judge.told[1] == ["source_unstable:board:gone"]
+
+
 async def test_a_source_that_nobody_configures_opens_nothing(judge: Judge, world: World):
     await world.source("forgotten", 9)
 

@@ -83,10 +83,15 @@ async def test_open_alerts_and_configured_sources_that_fail_are_named(health: He
             *(name, failures),
         )
 
-    facts = await health.read(["board", "well"])
+    await sql.execute(
+        "INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, state) "
+        "VALUES ('empty', '', 60, now(), 'blind')"
+    )
+
+    facts = await health.read(["board", "well", "empty"])
 
     assert facts.open_alerts == ["job_failed:b", "job_failed:a"]
-    assert facts.failing_sources == ["board"]
+    assert facts.failing_sources == ["board", "empty"]
 
 
 @pytest.mark.timeout(300)

@@ -99,7 +99,7 @@ class Rounds(Board):
             raise Killed
 
         with monkeypatch.context() as patched:
-            patched.setattr(store.jobs, "finish_in", killed)
+            patched.setattr("app.stores.items.jobs.finish_in", killed)
             with pytest.raises(Killed):
                 await self.store(job, listed)
         await self.sql.execute("DELETE FROM wakebell.jobs WHERE id = $1", job.id)
