@@ -25,8 +25,9 @@ psql: venv ## a prompt on the PostgreSQL of a running `make run`
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
 	@$(BIN)/python -m pytest -n 2 -rs
 
-soak: venv ## 50,000 jobs, eight processes, one killed every second: some minutes; ARGS=--pooler through pgbouncer
+soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pooler through pgbouncer; then ten minutes of fuzzing
 	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m bench.fuzz --minutes 10
 
 check: venv ## format, lint, types, import contracts, workflows: all that needs no database
 	$(BIN)/ruff format --check .
