@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app import plugins
-from app.domain import alerts
+from app.domain import alerts, quiet
 from app.domain.messages import Digest
-from app.settings import INBOX
+from app.settings import INBOX, address_of
 from app.stores.alerts import Telling
 
 if TYPE_CHECKING:
@@ -23,13 +24,17 @@ async def judge(ctx: Context) -> bool:
 
     Jobs of types that nobody handles are told in each summary, and make no tick `partial`: none of its work failed.
     """
+    names = await _reachable(ctx)
 
     def compose(opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
-        return _tellings(ctx, opened, resolved)
+        return _tellings(ctx, names, opened, resolved)
 
+    configured = ctx.settings
     judged = await ctx.stores.alerts.judge(
-        sources=list(ctx.settings.sources),
-        recipients=list(ctx.settings.recipients),
+        sources=list(configured.sources),
+        recipients=list(configured.recipients),
+        channels=list(configured.channels),
+        addresses=[address_of(configured, recipient) for recipient in configured.recipients.values()],
         compose=compose,
     )
     ctx.tally.add("alerts.open", judged.open)
@@ -40,18 +45,34 @@ async def judge(ctx: Context) -> bool:
     return judged.opened + judged.resolved > 0
 
 
-def _tellings(ctx: Context, opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
+async def _reachable(ctx: Context) -> list[str]:
+    """Who is told: in the place of one whose channel takes nothing or who is not there, the fallback, or the inbox."""
+    configured = ctx.settings
+    wanted = [configured.recipients[name] for name in configured.alerts]
+    behind = [configured.recipients[recipient.fallback or INBOX] for recipient in wanted]
+    asked = [(recipient.channel, address_of(configured, recipient)) for recipient in (*wanted, *behind)]
+    closed = await ctx.stores.reach.closed(asked)
+    names: dict[str, None] = {}
+    for place, (recipient, other) in enumerate(zip(wanted, behind, strict=True)):
+        if not closed[place]:
+            names[recipient.name] = None
+        else:
+            names[INBOX if closed[len(wanted) + place] else other.name] = None
+    return list(names)
+
+
+def _tellings(ctx: Context, names: list[str], opened: list[Incident], resolved: list[Incident]) -> list[Telling]:
     """One message to each who is to be told. Whose channel breaks over it, is told in the inbox."""
     told: list[Telling] = []
     broken = False
-    for name in ctx.settings.alerts:
+    for name in names:
         try:
             told += _telling(ctx, name, opened, resolved)
         except Exception:  # a bug of one channel must keep no alert from the others, nor the next tick
             log.exception("alert not composed", extra={"recipient": name})
             ctx.tally.fail(f"channel {ctx.settings.recipients[name].channel} failed")
             broken = True
-    if broken and INBOX not in ctx.settings.alerts:
+    if broken and INBOX not in names:
         told += _telling(ctx, INBOX, opened, resolved)
     return told
 
@@ -62,4 +83,15 @@ def _telling(ctx: Context, name: str, opened: list[Incident], resolved: list[Inc
     note = alerts.told(opened, resolved, service=ctx.settings.service.name, language=recipient.language)
     digest = Digest(note=note, to=recipient.to, language=recipient.language)
     bodies = plugins.load("app.channels", channel.kind).compose(digest, channel.options)
-    return [Telling(recipient=name, channel=channel.name, body=body) for body in bodies]
+    address = address_of(ctx.settings, recipient)
+    hours = recipient.quiet_hours if recipient.quiet_alerts else None
+    return [
+        Telling(
+            recipient=name,
+            channel=channel.name,
+            body=body,
+            address=address,
+            held_until=partial(quiet.held_until, zone=recipient.zone, hours=hours),
+        )
+        for body in bodies
+    ]

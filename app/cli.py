@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from app import __version__, commands_jobs, commands_preview, commands_queues, logs, settings
+from app import __version__, commands_jobs, commands_preview, commands_queues, commands_reach, logs, settings
 from app.domain.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
     commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_queues.add(command, _database_alone)
+    commands_reach.add(command, lambda: _configured(quiet_stdout=True))
     for printing in (tick, migrate, check):
         printing.add_argument("--json", action="store_true", help="print data as JSON")
     return parser

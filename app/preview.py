@@ -14,32 +14,32 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app import rounds
+from app.composing import Composer, most_items
 from app.clients.http import host_of
 from app.clients.visits import Visit
 from app.context import guarded, outbound, user_agent
 from app.domain import identity, manners
 from app.domain.errors import Failure, ServiceError
 from app.domain.items import Unchanged
-from app.domain.messages import DigestItem, Part
+from app.domain.messages import Owed, OwedItem, Part
 from app.domain.shown import instant
-from app.handlers.compose_messages import composer
 from app.handlers.fetch_source import SHORT, STORING, TIMEOUT
 from app.sources import Reading
-from app.stores.items import as_kept
+from app.stores.items import as_detailed, as_kept
 from app.stores.keys import kept_key
-from app.stores.messages import MOST_ITEMS
+from app.stores.messages import MOST_COUNTED, MOST_ITEMS
 from app.stores.text import clean
 from app.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from app.domain.items import Fetched
     from app.domain.matching import Judged
     from app.domain.messages import Body
     from app.settings import Settings, SourceSettings
 
-    Owed = dict[str, list[DigestItem]]
+    OwedBy = dict[str, list[OwedItem]]
     """By recipient."""
 
 MOST_SHOWN = 200
@@ -109,13 +109,15 @@ def _told(settings: Settings, source: SourceSettings, fetched: Fetched, warnings
         one for one in keyed if not identity.is_old(one[1].item, now=now, oldest_at=None, max_age=source.watch.max_age)
     ]
     owed = _owed(source, news)
+    odd = list(_odd(settings, judged, owed, old=len(keyed) - len(news)))
+    messages = list(_messages(settings, owed, now, odd.append))
     return {
         "source": source.name,
         "status": "ok",
         "reason": _reason(len(keyed)),
-        "warnings": [clean(warning) for warning in (*warnings, *_odd(judged, owed, old=len(keyed) - len(news)))],
+        "warnings": [clean(warning) for warning in dict.fromkeys([*warnings, *odd])],
         "items": [_item(key, one) for key, one in keyed[:MOST_SHOWN]],
-        "messages": list(_messages(settings, owed)),
+        "messages": messages,
     }
 
 
@@ -125,15 +127,18 @@ def _reason(count: int) -> str | None:
     return f"the first {MOST_SHOWN} of its {count:,} items are shown" if count > MOST_SHOWN else None
 
 
-def _odd(judged: Sequence[Judged], owed: Owed, *, old: int) -> Iterator[str]:
+def _odd(settings: Settings, judged: Sequence[Judged], owed: OwedBy, *, old: int) -> Iterator[str]:
     if old:
         yield f"{old} of its items: older than its max_age_days, and so no news to anybody"
     for name in sorted({asked.name for one in judged for asked, verdict in one.verdicts if verdict.slow}):
         yield f"a pattern of {name} takes too long: it counts as not found"
-    for recipient, items in owed.items():
-        if len(items) > MOST_ITEMS:
-            more = len(items) - MOST_ITEMS
-            yield f"{recipient} would hear of {MOST_ITEMS} items at once, and of the other {more} next"
+    for name, items in owed.items():
+        most = most_items(settings, settings.recipients[name])
+        more = len(items) - (MOST_ITEMS if most is None else most)
+        if more > 0 and most is None:
+            yield f"{name} would hear of {MOST_ITEMS} items at once, and of the other {more} next"
+        elif more > 0:
+            yield f"{name} would be told {most} items and that there are {more} more: max_items_per_tick says how many"
 
 
 def _keys(source: SourceSettings, fetched: Fetched) -> list[str]:
@@ -142,27 +147,40 @@ def _keys(source: SourceSettings, fetched: Fetched) -> list[str]:
     return [kept_key(key) for key in identity.keys(found, identity.deserved(found))]
 
 
-def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> Owed:
+def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> OwedBy:
     """Who would hear of which items, in the order in which a round keeps them; of two with one key, the first is."""
     judged_by_key: dict[str, list[Judged]] = {}
     for key, one in keyed:
         judged_by_key.setdefault(key, []).append(one)
-    owed: Owed = {}
+    owed: OwedBy = {}
     for _, alike in sorted(judged_by_key.items()):
         kept = as_kept(alike[0].item)
         names_by_recipient: dict[str, tuple[str, ...]] = {}
         for one in alike:
             names_by_recipient = one.recipients() | names_by_recipient
         for recipient, names in names_by_recipient.items():
-            told = DigestItem(title=str(kept["title"]), link=kept["link"], source=source.name, subscriptions=names)
+            told = OwedItem(
+                title=str(kept["title"]),
+                link=kept["link"],
+                source=source.name,
+                subscriptions=names,
+                published_at=alike[0].item.published_at,
+                **as_detailed(alike[0].item),
+            )
             owed.setdefault(recipient, []).append(told)
     return owed
 
 
-def _messages(settings: Settings, owed: Owed) -> Iterator[dict[str, Any]]:
+def _messages(
+    settings: Settings, owed: OwedBy, now: datetime, note: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """As they would be at an hour at which all of them may be told."""
     for recipient in settings.recipients.values():
         if recipient.name in owed:
-            for body in composer(settings, recipient)(tuple(owed[recipient.name][:MOST_ITEMS])):
+            items, most = owed[recipient.name], most_items(settings, recipient)
+            taken = tuple(items[: MOST_ITEMS if most is None else most])
+            more = 0 if most is None else min(len(items) - len(taken), MOST_COUNTED)
+            for body in Composer(settings, recipient, note=note).compose(Owed(items=taken, more=more, now=now)):
                 yield {"recipient": recipient.name, "channel": recipient.channel, "parts": _parts(body)}
 
 

@@ -67,11 +67,17 @@ def judge_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscr
 def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> list[Match]:
     """Who is to hear of which item, should it be new: one entry for each item and recipient."""
     asking = [subscription for subscription in subscriptions if subscription.hears(source)]
+    templated = {subscription.name for subscription in asking if subscription.template is not None}
     found: list[Match] = []
     slow: set[str] = set()
     for judged in judge_all(items, source, asking) if asking else ():
         found += [
-            Match(key=judged.item.key, recipient=recipient, subscriptions=names)
+            Match(
+                key=judged.item.key,
+                recipient=recipient,
+                subscriptions=names,
+                detailed=not templated.isdisjoint(names),
+            )
             for recipient, names in judged.recipients().items()
         ]
         slow.update(subscription.name for subscription, verdict in judged.verdicts if verdict.slow)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from app import main, plugins
 from app.context import outbound, user_agent
 from app.domain import pace, words
-from app.domain.errors import PermanentFailure, ServiceError, TemporaryFailure, Unanswered
+from app.domain.errors import PermanentFailure, QuotaSpent, ServiceError, TemporaryFailure, Unanswered
 from app.domain.messages import Digest, Message
 from app.settings import INBOX
 
@@ -40,6 +40,8 @@ async def run(settings: Settings, name: str) -> str:
     except Unanswered as failure:
         again = "it may have arrived all the same: look there before you try again"
         raise ServiceError(f"not known whether it was sent: {failure}; {again}") from failure
+    except QuotaSpent as failure:  # its own words say what to do
+        raise ServiceError(f"not sent: {failure}") from failure
     except TemporaryFailure as failure:
         raise ServiceError(f"not sent: {failure}; {_again(failure)}") from failure
     except PermanentFailure as failure:

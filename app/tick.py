@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app import alerts, drain, handlers, plugins
+from app import alerts, composing, drain, handlers, plugins
 from app.clients import heartbeat
 from app.domain.errors import DatabaseUnavailable
 from app.domain.limits import GRACE, PINGING
@@ -64,6 +64,7 @@ async def _run(ctx: Context) -> dict[str, Any]:
     status = ctx.tally.status if batch.sound else "failed"
     remaining = batch.look.startable
     ctx.tally.add("jobs.remaining", remaining)
+    ctx.tally.add("messages.held", batch.look.held)
     summary = ctx.tally.summary(
         tick=tick.id,
         status=status,
@@ -83,6 +84,8 @@ def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
         own=[runnable.type for runnable in runnables.values() if runnable.own],
         sources=list(ctx.settings.sources),
         recipients=list(ctx.settings.recipients),
+        most_a_day=composing.most_a_day(ctx.settings),
+        held_until=partial(composing.held_until, ctx.settings),
         kept=ctx.settings.retention,
     )
 

@@ -152,7 +152,7 @@ class _Known:
         )
 
     async def _first_answer(self) -> Standing:
-        """Another job asks just now, for the first time: a thousand digests must not leave before its answer is there."""
+        """Another job asks just now, for the first time: no thousand digests leave before its answer is there."""
         for _ in range(round(ASKING_SECONDS / STEP_SECONDS)):
             await asyncio.sleep(STEP_SECONDS)
             standing = await self._stored()
@@ -182,7 +182,7 @@ _SECONDS = timedelta(seconds=ASKING_SECONDS)
 
 
 async def _ask(channel: ChannelSettings, ctx: Context) -> bool:
-    """Whether it was time to ask the provider, and it has answered. Without an answer what was known goes on to count."""
+    """Whether it was time to ask the provider, and it has answered. Without an answer, what was known goes on."""
     if not await ctx.stores.reach.claim_reading(channel.name):
         return False
     module = plugins.load("app.channels", channel.kind)

@@ -79,7 +79,8 @@ def test_the_lock_files_hold_what_the_project_asks_for():
 
 def test_what_the_service_imports_is_asked_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    asked = project["dependencies"] + project["optional-dependencies"]["embedded"]
+    optional = project["optional-dependencies"]
+    asked = project["dependencies"] + optional["embedded"] + optional["apprise"]
     names = {re.split(r"[\[>]", requirement)[0].replace("-", "_") for requirement in asked}
     imported = set()
     for path in (ROOT / "app").rglob("*.py"):

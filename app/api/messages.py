@@ -46,7 +46,10 @@ async def list_messages(query: Annotated[MessagesQuery, Query()], stores: HeldSt
 
 @router.get("/{message_id}")
 async def get_message(message_id: int, stores: HeldStores) -> JSONResponse:
-    """One message with its story and the items it tells of. Of a digest in several messages the first has the items."""
+    """One message with its story and the items it tells of: those that it shows, then those that it only counts.
+
+    Each item is told by one message; of a digest in several messages, each has its own items.
+    """
     message = await stores.listings.get_message(message_id) if 0 < message_id <= MOST_ID else None
     if message is None:
         raise Problem(

@@ -28,6 +28,9 @@ class Channel(Protocol):
     ADDRESSED: bool
     """Optional, True when absent: whether a recipient on this channel must say `to`."""
 
+    WHOLE: bool
+    """Optional, False when absent: a recipient on this channel is told every item in full, unless it says otherwise."""
+
     check_address: Callable[[str], str | None]
     """Optional: why a recipient's `to` cannot be right, as it is said behind it ("is no ...; write ..."); None: it may
     be. Settings ask before anything starts, unless the channel has a `base_url` of its own."""
@@ -45,9 +48,6 @@ class Channel(Protocol):
     members: Callable[[str, Any, httpx.AsyncClient], Awaitable[int]]
     """Optional, `(to, options, http)`, beside `allowance`: how many messages one to this address costs. Asks nobody
     where that is one; else it is asked once a day."""
-
-    readdressed: Callable[[str, str], str]
-    """Optional, `(body, to)`: a frozen body for the address that `Moved` has told of."""
 
     def compose(self, digest: Digest, options: Any) -> list[Body]:
         """As few bodies as the channel's limits allow. Runs once, and what it returns is frozen."""

@@ -94,7 +94,9 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
 
 def _notify(address: str, text: str) -> bool:
     apprise = _library()
-    service = apprise.Apprise(asset=apprise.AppriseAsset(app_id="Wakebell", app_desc="Wakebell", async_mode=False))
+    service = apprise.Apprise(
+        asset=apprise.AppriseAsset(app_id="Wakebell", app_desc="Wakebell", async_mode=False, storage_mode="memory")
+    )
     if not service.add(address):
         raise PermanentFailure("Apprise does not know the service or does not understand the channel's `url`")
     return bool(service.notify(body=text, body_format="text", interpret_escapes=False))

@@ -115,7 +115,8 @@ def compose(digest: Digest, options: Options) -> list[Body]:
     content = EmailMessage(policy=ASCII_MAIL)
     content.set_content(text)
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
-    return [Body(body="".join(lines) + content.as_bytes().decode("ascii"), text=text)]
+    shown = tuple(range(len(digest.items)))
+    return [Body(body="".join(lines) + content.as_bytes().decode("ascii"), text=text, items=shown)]
 
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:  # noqa: ARG001 - as every channel
@@ -211,8 +212,11 @@ def _envelope(frozen: str) -> tuple[str, str]:
 def _subject(digest: Digest) -> str:
     if digest.note is not None:
         return _shortened(digests.plain_title(digests.note_text(digest.note).partition("\n")[0]))
+    heading = words.new_items(digest.language, digest.count)
+    if not digest.items:
+        return heading
     title = digests.plain_title(digest.items[0].title) or words.untitled(digest.language)
-    return f"{words.new_items(digest.language, len(digest.items))}: {_shortened(title)}"
+    return f"{heading}: {_shortened(title)}"
 
 
 def _shortened(title: str) -> str:

@@ -101,8 +101,8 @@ def check_address(to: str) -> str | None:
 
 def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - as every channel
     """Texts as full as LINE takes them, five to a push: what counts against the month is the push."""
-    texts = digests.lay_out(digest, limit=TEXT_LIMIT, length=textcut.utf16_units)
-    return [_push(digest.to, texts[start : start + OBJECTS_A_PUSH]) for start in range(0, len(texts), OBJECTS_A_PUSH)]
+    parts = digests.portions(digest, limit=TEXT_LIMIT, length=textcut.utf16_units)
+    return [_push(digest.to, parts[start : start + OBJECTS_A_PUSH]) for start in range(0, len(parts), OBJECTS_A_PUSH)]
 
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:
@@ -130,7 +130,7 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
 
 
 async def allowance(options: Options, http: httpx.AsyncClient) -> Allowance:
-    """This month's messages: the plan's or `monthly_limit`, and those spent so far, by hand too. About right, says LINE.
+    """This month's messages: the plan's or `monthly_limit`, and about how many are spent by now, those by hand too.
 
     Raises:
         Failure: LINE does not say.
@@ -187,12 +187,14 @@ def _authorization(options: Options) -> dict[str, str]:
     return {"Authorization": f"Bearer {options.token.get_secret_value()}"}
 
 
-def _push(to: str, texts: list[str]) -> Body:
+def _push(to: str, portions: list[digests.Portion]) -> Body:
+    texts = [portion.text for portion in portions]
     objects = [{"type": "text", "text": text} for text in texts]
     return Body(
         body=json.dumps({"to": to, "messages": objects}, ensure_ascii=False, separators=(",", ":")),
         text="\n\n".join(texts),
         parts=tuple(Part(text=text, length=textcut.utf16_units(text), limit=TEXT_LIMIT) for text in texts),
+        items=tuple(place for portion in portions for place in portion.items),
     )
 
 

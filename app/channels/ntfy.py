@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, Secr
 
 from app.clients.http import failure_of, json_of, post
 from app.domain import digests, layouts, textcut
-from app.domain.errors import Blocked, Failure, PermanentFailure, QuotaSpent, TemporaryFailure
+from app.domain.errors import Blocked, Failure, PermanentFailure, RateLimited, TemporaryFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _failure(response: httpx.Response) -> Failure:
     failure = failure_of(response)
     if isinstance(failure, TemporaryFailure):
         if json_of(response).get("code") == DAILY_LIMIT_CODE:
-            return QuotaSpent(
+            return RateLimited(
                 f"the day's messages to the ntfy server are used up ({failure}): "
                 "wait, or give the channel a `token` of an account of your own",
                 retry_after=failure.retry_after or DAILY_LIMIT_WAIT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta  # noqa: TC003 - a Protocol's attribute
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -19,12 +19,16 @@ from app.clients.http import failure_of, post
 from app.domain import layouts
 from app.domain.errors import Blocked, Failure, PermanentFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
+from app.domain.reach import Gaps
 
 REPEATABLE_FOR: timedelta | None = None
 """Slack knows no key: a message whose answer was lost may arrive twice."""
 
 ADDRESSED = False
 """The webhook belongs to one channel; recipients need no `to`."""
+
+GAPS = Gaps(channel=timedelta(seconds=1))
+"""Its page "Rate limits": one message a second to a channel, short bursts aside."""
 
 SECTION_LIMIT = 3000
 """Characters in the text of one section, as it is sent."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from datetime import timedelta  # noqa: TC003 - a Protocol's attribute
+from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,7 @@ from app.clients.http import failure_of, json_of, post, wait_of
 from app.domain import layouts, textcut
 from app.domain.errors import Blocked, Failure, Moved, PermanentFailure, RateLimited, TemporaryFailure
 from app.domain.messages import Body, Digest, Message, Part, Receipt
+from app.domain.reach import Gaps
 
 if TYPE_CHECKING:
     import httpx
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 REPEATABLE_FOR: timedelta | None = None
 """Telegram knows no key: a message whose answer was lost may arrive twice."""
+
+GAPS = Gaps(channel=timedelta(milliseconds=40), recipient=timedelta(seconds=3))
+"""Its FAQ ("My bot is hitting limits"): about one message a second to a chat, 20 a minute to a group, 30 a second to
+all. What an id belongs to is not asked."""
 
 TEXT_LIMIT = 4096
 """UTF-16 code units after the marks are read, so that `&lt;` is one."""

@@ -38,6 +38,11 @@ BODY_LIMIT = 20_000
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what every such secret begins with
 SECRET_BYTES = range(24, 65)
 
+MOST_MORE = 10**9
+
+WHOLE = True
+"""Programs read it: what is left out is lost to them."""
+
 EVENT = "items.new"
 NOTE_EVENT = "service.note"
 NOTE_LENGTH = 4000
@@ -89,9 +94,10 @@ def compose(digest: Digest, options: Options) -> list[Body]:  # noqa: ARG001 - a
     if digest.note is not None:
         text = digests.as_text(digest)
         return [_body(_json({"type": NOTE_EVENT, "data": {"text": text[:NOTE_LENGTH]}}), text)] if text else []
+    batches = list(_batches(digest.items)) or [()] * bool(digest.more)
     return [
-        _body(_event([_facts(item) for item in items]), digests.as_text(replace(digest, items=items)))
-        for items in _batches(digest.items)
+        _items(replace(digest, items=batch, more=digest.more if number == len(batches) else 0), first=first)
+        for number, (first, batch) in enumerate(_numbered(batches), 1)
     ]
 
 
@@ -121,8 +127,21 @@ def _body(body: str, text: str) -> Body:
     return Body(body=body, text=text, parts=(Part(text=body, length=_size(body), limit=BODY_LIMIT),))
 
 
+def _items(digest: Digest, *, first: int) -> Body:
+    """`first` is the place of its first item among all."""
+    body = _body(_event([_facts(item) for item in digest.items], digest.more), digests.as_text(digest))
+    return replace(body, items=tuple(range(first, first + len(digest.items))))
+
+
+def _numbered(batches: list[tuple[DigestItem, ...]]) -> Iterator[tuple[int, tuple[DigestItem, ...]]]:
+    first = 0
+    for batch in batches:
+        yield first, batch
+        first += len(batch)
+
+
 def _batches(items: tuple[DigestItem, ...]) -> Iterator[tuple[DigestItem, ...]]:
-    room = BODY_LIMIT - _size(_event([]))
+    room = BODY_LIMIT - _size(_event([], more=MOST_MORE))
     batch: list[DigestItem] = []
     left = room
     for item in items:
@@ -150,8 +169,9 @@ def _facts(item: DigestItem) -> dict[str, Any]:
     return facts
 
 
-def _event(items: list[dict[str, Any]]) -> str:
-    return _json({"type": EVENT, "data": {"items": items}})
+def _event(items: list[dict[str, Any]], more: int = 0) -> str:
+    """`more` says how many items are new besides and not told, where the recipient wants no more."""
+    return _json({"type": EVENT, "data": {"items": items} | ({"more": more} if more else {})})
 
 
 def _json(value: Any) -> str:

@@ -86,7 +86,7 @@ def unreachable(url: str, error: Exception) -> TemporaryFailure:
 
 
 def failure_of(response: httpx.Response) -> Failure:
-    """What an answer that is no success means: 408, 425, 429 (RateLimited) and 5xx are temporary, the rest permanent."""
+    """What an answer that is no success means: 408, 425, 429 (`RateLimited`), 5xx are temporary, the rest permanent."""
     told = f"{response.url.host} answered {response.status_code}"
     words = printable(response.text)[:TOLD_LENGTH]
     if words:

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-Kind = Literal["job_failed", "source_failing", "message_failed", "source_blind", "source_silent", "source_unstable"]
+Kind = Literal[
+    "job_failed",
+    "source_failing",
+    "message_failed",
+    "source_blind",
+    "source_silent",
+    "source_unstable",
+    "recipient_blocked",
+    "channel_parked",
+    "quota_low",
+]
 
 SOURCE_FAILURES = 3
 """Failed rounds in a row that make a source a failing one: a single one is everyday life on the internet."""
@@ -36,6 +46,10 @@ KEPT = "GET /api/jobs?type={type}&status=failed"
 """Where those are listed that stay failed, though others of their type go well again."""
 
 
+UNBLOCK = "wakebell unblock"
+"""What a person runs once somebody is there again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """What opened or was resolved just now."""
@@ -43,7 +57,7 @@ class Incident:
     kind: Kind
 
     subject: str
-    """The name of the job type, the source or the recipient."""
+    """The name of the job type, the source, the recipient or the channel."""
 
     reason: str | None
     """Of the latest failure."""
@@ -97,6 +111,10 @@ def _name(incident: Incident, language: str) -> str:
             return words.messages_failed(language, incident.subject, count=incident.failures)
         case "source_blind" | "source_silent" | "source_unstable":
             return words.source_state(language, incident.kind, incident.subject, count=incident.failures)
+        case "recipient_blocked":
+            return f"{words.not_reached(language, incident.kind, incident.subject)} ({UNBLOCK} {incident.subject})"
+        case "channel_parked" | "quota_low":
+            return words.not_reached(language, incident.kind, incident.subject)
 
 
 def _resolved(incident: Incident, language: str) -> str:

@@ -1,4 +1,4 @@
-"""How a month's messages are made to last: each digest goes at once while there is plenty, later ones wait for each other.
+"""How a month's messages are made to last: digests go at once while there is plenty, then they wait for each other.
 
     spent no more than the month's even share so far  --> at once
     spent more                                        --> what is left, spread evenly over the days that are left

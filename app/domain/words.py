@@ -35,6 +35,13 @@ class Words:
     messages_failed: str
     recipient_well: str
     recipient_gone: str
+    recipient_blocked: str
+    recipient_unblocked: str
+    channel_parked: str
+    channel_open: str
+    channel_gone: str
+    quota_low: str
+    quota_well: str
     and_more: str
     moved: str
     distrusted: str
@@ -68,6 +75,13 @@ WORDS_BY_LANGUAGE = {
         messages_failed="{count} messages to {subject} could not be delivered",
         recipient_well="Messages to {subject} arrive again",
         recipient_gone="Recipient {subject} is configured no more",
+        recipient_blocked="Recipient {subject} is not reached any more and is left alone, see whether the address is right",
+        recipient_unblocked="Recipient {subject} is written to again",
+        channel_parked="Channel {subject} takes nothing for now, what is to be told waits or goes to the fallback",
+        channel_open="Channel {subject} takes messages again",
+        channel_gone="Channel {subject} is configured no more",
+        quota_low="Messages of channel {subject} run low for this month",
+        quota_well="Channel {subject} has messages enough again",
         and_more="and {count} more",
         moved="{source} has moved for good to {host}. It is read there now: change its url.",
         distrusted="The server of {source} says that nothing has changed when it has. It is read whole each time now.",
@@ -99,6 +113,13 @@ WORDS_BY_LANGUAGE = {
         messages_failed="ส่งข้อความถึง {subject} ไม่สำเร็จ {count} ข้อความ",
         recipient_well="ข้อความถึง {subject} ส่งได้ตามปกติแล้ว",
         recipient_gone="ไม่มีผู้รับ {subject} ในการตั้งค่าแล้ว",
+        recipient_blocked="ส่งถึงผู้รับ {subject} ไม่ได้แล้ว จึงหยุดส่ง โปรดตรวจสอบที่อยู่",
+        recipient_unblocked="เริ่มส่งถึงผู้รับ {subject} อีกครั้งแล้ว",
+        channel_parked="ช่องทาง {subject} ไม่รับข้อความในขณะนี้ ข้อความจะรอหรือส่งไปยังผู้รับสำรอง",
+        channel_open="ช่องทาง {subject} รับข้อความอีกครั้งแล้ว",
+        channel_gone="ไม่มีช่องทาง {subject} ในการตั้งค่าแล้ว",
+        quota_low="โควตาข้อความเดือนนี้ของช่องทาง {subject} ใกล้หมด",
+        quota_well="ช่องทาง {subject} มีโควตาข้อความเพียงพอแล้ว",
         and_more="และอีก {count} รายการ",
         moved="{source} ย้ายไปที่ {host} อย่างถาวรแล้ว ตอนนี้อ่านจากที่นั่น โปรดแก้ที่อยู่ในการตั้งค่า",
         distrusted="เซิร์ฟเวอร์ของ {source} แจ้งว่าไม่มีอะไรเปลี่ยนแปลงทั้งที่มี จากนี้จะอ่านทั้งหมดทุกครั้ง",
@@ -130,6 +151,13 @@ WORDS_BY_LANGUAGE = {
         messages_failed="Không gửi được {count} tin nhắn đến {subject}",
         recipient_well="Tin nhắn đến {subject} đã gửi được trở lại",
         recipient_gone="Người nhận {subject} không còn trong cấu hình",
+        recipient_blocked="Không gửi được đến {subject} nữa nên đã dừng, hãy kiểm tra địa chỉ",
+        recipient_unblocked="Đã gửi lại cho người nhận {subject}",
+        channel_parked="Kênh {subject} hiện không nhận tin nhắn, các tin sẽ chờ hoặc được gửi đến người nhận dự phòng",
+        channel_open="Kênh {subject} đã nhận tin nhắn trở lại",
+        channel_gone="Kênh {subject} không còn trong cấu hình",
+        quota_low="Số tin nhắn tháng này của kênh {subject} sắp hết",
+        quota_well="Kênh {subject} lại có đủ tin nhắn",
         and_more="và {count} mục khác",
         moved="{source} đã chuyển hẳn sang {host}. Hiện đang đọc ở đó: hãy đổi url.",
         distrusted="Máy chủ của {source} báo không có gì thay đổi dù đã có. Từ nay nguồn này được đọc toàn bộ mỗi lần.",
@@ -161,6 +189,13 @@ WORDS_BY_LANGUAGE = {
         messages_failed="{subject} သို့ စာ {count} စောင် ပို့၍ မရပါ",
         recipient_well="{subject} သို့ စာ ပြန်ပို့၍ ရပါပြီ",
         recipient_gone="လက်ခံသူ {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
+        recipient_blocked="{subject} သို့ ပို့၍ မရတော့သဖြင့် ရပ်ထားပါသည်။ လိပ်စာ မှန်သလား ကြည့်ပါ",
+        recipient_unblocked="လက်ခံသူ {subject} သို့ ပြန်ပို့နေပါပြီ",
+        channel_parked="ချန်နယ် {subject} သည် ယခု စာ လက်မခံပါ။ စာများ စောင့်ပါမည် သို့မဟုတ် အရန်လက်ခံသူထံ ပို့ပါမည်",
+        channel_open="ချန်နယ် {subject} သည် စာ ပြန်လက်ခံပါပြီ",
+        channel_gone="ချန်နယ် {subject} သည် ဆက်တင်တွင် မရှိတော့ပါ",
+        quota_low="ချန်နယ် {subject} ၏ ယခုလ စာအရေအတွက် ကုန်ခါနီးပါပြီ",
+        quota_well="ချန်နယ် {subject} တွင် စာအရေအတွက် ပြန်လုံလောက်ပါပြီ",
         and_more="နောက်ထပ် {count} ခု",
         moved="{source} သည် {host} သို့ အပြီးအပိုင် ပြောင်းသွားပါပြီ။ ယခု ထိုနေရာမှ ဖတ်နေပါသည်။ ဆက်တင်ရှိ လိပ်စာကို ပြောင်းပါ။",
         distrusted="{source} ၏ ဆာဗာသည် ပြောင်းလဲမှုရှိသော်လည်း မရှိဟု ပြောပါသည်။ ယခုမှစ၍ အကြိမ်တိုင်း အားလုံးကို ဖတ်ပါမည်။",
@@ -233,6 +268,17 @@ def messages_failed(language: str, subject: str, *, count: int) -> str:
     return (words.message_failed if count == 1 else words.messages_failed).format(subject=subject, count=count)
 
 
+def not_reached(language: str, kind: str, subject: str) -> str:
+    """What keeps messages from a recipient or a channel: nobody is there, it takes nothing, or soon will not."""
+    words = _words(language)
+    told = {
+        "recipient_blocked": words.recipient_blocked,
+        "channel_parked": words.channel_parked,
+        "quota_low": words.quota_low,
+    }
+    return told[kind].format(subject=subject)
+
+
 def over(language: str, kind: str, subject: str, *, healed: bool) -> str:
     """Why an alert of that kind, one of `domain.alerts.Kind`, is closed: it goes well, or nothing is left of it."""
     words = _words(language)
@@ -243,6 +289,9 @@ def over(language: str, kind: str, subject: str, *, healed: bool) -> str:
         "source_blind": (words.source_lists, words.source_gone),
         "source_silent": (words.source_has_news, words.source_gone),
         "source_unstable": (words.source_stable, words.source_gone),
+        "recipient_blocked": (words.recipient_unblocked, words.recipient_gone),
+        "channel_parked": (words.channel_open, words.channel_gone),
+        "quota_low": (words.quota_well, words.channel_gone),
     }[kind]
     return (well if healed else gone).format(subject=subject)
 

@@ -15,6 +15,7 @@ from app import plugins, ways
 from app.domain import quota, reach
 from app.domain.errors import (
     Blocked,
+    DatabaseUnavailable,
     Moved,
     PermanentFailure,
     QuotaSpent,
@@ -23,14 +24,13 @@ from app.domain.errors import (
     Unanswered,
 )
 from app.domain.jobs import Discard, Settled, Snooze, retry_delay
-from app.domain.messages import Receipt
 from app.settings import address_of
 from app.stores.messages import Obstacle
 
 if TYPE_CHECKING:
     from app.context import Context
     from app.domain.jobs import Outcome
-    from app.domain.messages import Message
+    from app.domain.messages import Message, Receipt
     from app.settings import ChannelSettings
     from app.stores.messages import Try
 
@@ -113,23 +113,10 @@ async def _send(sending: _Sending, *, after: timedelta) -> Outcome:
     await asyncio.sleep(after.total_seconds())
     try:
         receipt = await _handed_over(sending)
-    except (RateLimited, QuotaSpent) as failure:
-        return await _refused(sending, failure)
-    except Unanswered as failure:
-        if _dropped(sending.channel, sending.module.REPEATABLE_FOR):
-            return await _give_up(trying, str(failure), ctx, unanswered=True)
-        return await _postpone(trying, failure, ctx)
-    except TemporaryFailure as failure:
-        if failure.retry_after is not None:  # it asks that of everybody
-            await ctx.stores.reach.pause(sending.channel.name, str(failure), wait=reach.pause(failure.retry_after))
-        return await _postpone(trying, failure, ctx)
-    except Blocked as failure:
-        return await _block(sending, str(failure))
-    except PermanentFailure as failure:
-        return await _give_up(trying, str(failure), ctx)
-    except Exception as bug:  # the channel's: it ends as any failure does, told after 23 hours and not tried for weeks
-        log.exception("channel crashed", extra=_about(trying))
-        return await _postpone(trying, Unanswered(f"the channel has a bug ({type(bug).__name__})"), ctx)
+    except DatabaseUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as a failure does, and is told where it is none
+        return await _failed(sending, error)
     await ctx.stores.messages.finish_sent(ctx.current_job, trying.message.id, receipt)
     ctx.tally.add("messages.sent")
     return Settled()
@@ -191,17 +178,48 @@ def _dropped(channel: ChannelSettings, repeatable_for: timedelta | None) -> bool
     return repeatable_for is None and channel.on_uncertain == "drop"
 
 
+async def _failed(sending: _Sending, error: Exception) -> Outcome:
+    trying, ctx = sending.trying, sending.ctx
+    match error:
+        case RateLimited() | QuotaSpent():
+            return await _refused(sending, error)
+        case Blocked():
+            return await _block(sending, str(error))
+        case PermanentFailure():
+            return await _give_up(trying, str(error), ctx)
+        case TemporaryFailure():
+            return await _not_now(sending, error)
+    # The channel's bug: it is told after 23 hours, and not tried for weeks.
+    log.error("channel crashed", extra=_about(trying), exc_info=error)
+    return await _not_now(sending, Unanswered(f"the channel has a bug ({type(error).__name__})"))
+
+
+async def _not_now(sending: _Sending, failure: TemporaryFailure) -> Outcome:
+    trying, ctx = sending.trying, sending.ctx
+    if isinstance(failure, Unanswered) and _dropped(sending.channel, sending.module.REPEATABLE_FOR):
+        return await _give_up(trying, str(failure), ctx, unanswered=True)
+    if failure.retry_after is not None:  # it asks that of everybody
+        await ctx.stores.reach.pause(sending.channel.name, str(failure), wait=reach.pause(failure.retry_after))
+    return await _postpone(trying, failure, ctx)
+
+
 async def _refused(sending: _Sending, failure: TemporaryFailure) -> Outcome:
     """Nothing goes by this channel for a while, whichever replica has it. The try does not count."""
-    trying, ctx = sending.trying, sending.ctx
+    trying, ctx, reason = sending.trying, sending.ctx, str(failure)
     wait = reach.pause(failure.retry_after)
     if isinstance(failure, QuotaSpent):
-        wait = await _park(sending, str(failure))
-    await ctx.stores.reach.pause(sending.channel.name, str(failure), wait=wait)
-    await ctx.stores.messages.set_back(ctx.current_job, trying.message.id, str(failure), delay=wait)
-    log.warning("channel pauses", extra={**_about(trying), "reason": str(failure), "seconds": wait.total_seconds()})
+        wait = await _park(sending, reason)
+    await ctx.stores.reach.pause(sending.channel.name, reason, wait=wait)
+    log.warning("channel pauses", extra={**_about(trying), "reason": reason, "seconds": wait.total_seconds()})
     ctx.tally.add("messages.retrying")
     ctx.tally.fail(f"channel {trying.message.channel} failed")
+    if isinstance(failure, QuotaSpent) and not trying.unanswered and _has_fallback(trying.message.recipient, ctx):
+        await ctx.stores.messages.take_back(ctx.current_job, trying.message.id, reason)
+        return Settled()
+    if wait <= min(SHORT, ctx.deadline.left - LEAST):  # in its slot, so that the tick goes on with the others after it
+        await asyncio.sleep(wait.total_seconds())
+        wait = reach.NO_GAP
+    await ctx.stores.messages.set_back(ctx.current_job, trying.message.id, reason, delay=wait)
     return Settled()
 
 
@@ -220,16 +238,23 @@ async def _reopened(obstacle: Obstacle, ctx: Context) -> bool:
 
 
 async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
-    """Nothing was tried: its channel takes nothing, or nobody is at its address."""
-    if obstacle.blocked is None:
-        await ctx.stores.reach.pause(obstacle.channel, str(obstacle.parked), wait=reach.LOOK_AGAIN)
+    """Nothing was tried: nobody is at its address, or its channel takes nothing."""
+    messages, job, reason = ctx.stores.messages, ctx.current_job, obstacle.blocked or str(obstacle.parked)
+    fallback = obstacle.kind == "items" and _has_fallback(obstacle.recipient, ctx)
+    if obstacle.blocked is None and (obstacle.unanswered or not fallback):
+        await ctx.stores.reach.pause(obstacle.channel, reason, wait=reach.LOOK_AGAIN)
         return Snooze(reach.LOOK_AGAIN)
-    ctx.tally.add("messages.failed")
+    ctx.tally.add("messages.failed" if obstacle.blocked else "messages.held")
     if obstacle.unanswered:
-        await ctx.stores.messages.give_up(ctx.current_job, obstacle.message_id, obstacle.blocked, uncertain=True)
+        await messages.give_up(job, obstacle.message_id, reason, uncertain=True)
     else:
-        await ctx.stores.messages.take_back(ctx.current_job, obstacle.message_id, obstacle.blocked)
+        await messages.take_back(job, obstacle.message_id, reason)
     return Settled()
+
+
+def _has_fallback(name: str, ctx: Context) -> bool:
+    recipient = ctx.settings.recipients.get(name)
+    return recipient is not None and recipient.fallback is not None
 
 
 async def _block(sending: _Sending, reason: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""Whoever is owed something that no message holds is written to."""
+"""Whoever is owed something that no message holds is written to, unless nothing may be told to them now."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ async def plan(ctx: Context, look: Look) -> int:
     """Queue the composing, and end the messages whose jobs were given up."""
     if not (look.owed or look.abandoned):
         return 0
-    planned = await ctx.stores.messages.plan(list(ctx.settings.recipients))
+    planned = await ctx.stores.messages.plan(look.tellable)
     ctx.tally.add("messages.failed", planned.abandoned)
     return planned.queued

@@ -1,5 +1,4 @@
-"""An address by its fingerprint: what is known of it must not outlive a change of the configuration, nor be read from
-the database."""
+"""An address by its fingerprint: what is kept of it is not for others to read, nor for another address to inherit."""
 
 from __future__ import annotations
 

@@ -109,30 +109,31 @@ def _fallback(table: Table) -> str | None:
 
 
 def _check_fallbacks(root: Table, recipients: Mapping[str, Recipient]) -> None:
-    """Each is another recipient, and no two stand in for each other: that would look as if one of them was reached."""
-    known = [*recipients, INBOX]
+    """Each is another recipient, and none stand in for each other: that would look as if one of them was reached."""
+    told: set[str] = set()
     for table in root.tables("recipients"):
-        named = recipients[table.keys[-1]].fallback
-        if named is None:
+        name = table.keys[-1]
+        named = recipients[name].fallback
+        known = [*recipients, INBOX]
+        if named is None or name in told:
             continue
-        behind = recipients.get(named)
         if named not in known:
-            table.tell("fallback", f"there is no recipient {shown(named)}; {choose(named, known, none='remove the line')}")
-        elif named == table.keys[-1]:
+            table.tell("fallback", f"there is no recipient {shown(named)}; {choose(named, known, none='remove it')}")
+        elif named == name:
             table.tell("fallback", "is the recipient itself; name another one, or remove the line")
-        elif behind is not None and _leads_to(table.keys[-1], behind, recipients):
-            table.tell("fallback", f"leads in a circle by way of {shown(named)}; take one of the two away")
+        elif name in (behind := _behind(named, recipients)):
+            table.tell("fallback", f"leads in a circle by way of {shown(named)}; take one of its lines away")
+            told |= behind
 
 
-def _leads_to(name: str, start: Recipient, recipients: Mapping[str, Recipient]) -> bool:
+def _behind(name: str, recipients: Mapping[str, Recipient]) -> set[str]:
+    """Who stands in for it, and for that one, as far as it goes."""
     seen: set[str] = set()
-    at: Recipient | None = start
-    while at is not None and at.fallback is not None and at.name not in seen:
-        seen.add(at.name)
-        if at.fallback == name:
-            return True
-        at = recipients.get(at.fallback)
-    return False
+    at: str | None = name
+    while at is not None and at not in seen:
+        seen.add(at)
+        at = recipients[at].fallback if at in recipients else None
+    return seen
 
 
 def _subscription(table: Table, sources: Collection[str], recipients: Collection[str]) -> Subscription:

@@ -139,7 +139,6 @@ class Recipient:
     """The name of the recipient who is told in its place while its channel takes nothing or nobody is at its address;
     sure to be there, and another one. Its own fallback is not asked."""
 
-
     @property
     def zone(self) -> tzinfo:
         """`timezone`, which is sure to be known."""

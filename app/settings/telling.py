@@ -28,7 +28,11 @@ MOST_MESSAGES = 1000
 FILE_BYTES = 100_000
 
 SAMPLE = OwedItem(
-    title="Sample", link="https://jobs.example/1", source="sample", subscriptions=("sample",), text="A sample of a text."
+    title="Sample",
+    link="https://jobs.example/1",
+    source="sample",
+    subscriptions=("sample",),
+    text="A sample of a text.",
 )
 SEEN_AT = datetime(2026, 11, 30, 9, tzinfo=UTC)
 

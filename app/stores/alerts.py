@@ -15,7 +15,7 @@ from app.stores.text import array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from app.domain.messages import Body
     from app.domain.parked import Parked
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SQL = sql.load("alerts")
 
+NOW = text("SELECT now() AS now")
 COUNT_OPEN = text("SELECT count(*) AS open FROM wakebell.alerts WHERE resolved_at IS NULL")
 
 
@@ -33,6 +34,12 @@ class Telling:
     recipient: str
     channel: str
     body: Body
+
+    address: str | None = None
+    """Fingerprint of where it goes."""
+
+    held_until: Callable[[datetime], datetime | None] = lambda _: None
+    """Of the instant at which it is composed: when it may be sent; None: at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +66,13 @@ class Alerts:
         sources: Sequence[str],
         recipients: Sequence[str],
         compose: Callable[[list[Incident], list[Incident]], list[Telling]],
+        channels: Sequence[str] = (),
+        addresses: Sequence[str] = (),
     ) -> Judged:
         """Open and resolve alerts, with the messages about them, in one transaction.
 
-        `sources` and `recipients` are the configured ones; others are nobody's concern any more, and their alerts end.
+        `sources`, `recipients` and `channels` are the configured ones, `addresses` those recipients' fingerprints;
+        others are nobody's concern any more, and their alerts end.
         `compose` words what was opened and what was resolved; it is called only when there is something, inside the
         transaction, and must neither wait nor raise. Two at once share what there is: nothing is told twice.
         """
@@ -74,11 +84,27 @@ class Alerts:
             return Judged(opened=0, resolved=0, open=0, parked=nobodys)
         async with self._database.transaction() as db:
             opened = [Incident(**row) for row in await rows(db, SQL["open"], looking)]
-            closing = {**names, "recipients": array(recipients), "most_kept": MOST_KEPT + 1}
+            closing = {
+                **names,
+                "recipients": array(recipients),
+                "channels": array(channels),
+                "addresses": array(addresses),
+                "most_kept": MOST_KEPT + 1,
+            }
             closed = await rows(db, SQL["resolve"], closing)
             resolved = [Incident(**row) for row in closed]
-            for telling in compose(opened, resolved) if opened or resolved else []:
-                await add_in(db, telling.body, recipient=telling.recipient, channel=telling.channel, kind="alert")
+            tellings = compose(opened, resolved) if opened or resolved else []
+            [clock] = await rows(db, NOW) if tellings else [{"now": None}]
+            for telling in tellings:
+                await add_in(
+                    db,
+                    telling.body,
+                    recipient=telling.recipient,
+                    channel=telling.channel,
+                    kind="alert",
+                    address=telling.address,
+                    not_before=telling.held_until(clock["now"]),
+                )
             [counted] = await rows(db, COUNT_OPEN)
             return Judged(opened=len(opened), resolved=len(resolved), open=counted["open"], parked=nobodys)
 

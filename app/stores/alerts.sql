@@ -13,6 +13,11 @@ SELECT
     OR EXISTS (
         SELECT FROM wakebell.sources
         WHERE state <> 'ok' AND name = ANY (CAST(CAST(:sources AS text) AS text[])))
+    OR EXISTS (
+        SELECT FROM wakebell.channels
+        WHERE judged_low IS DISTINCT FROM low_at OR judged_park IS DISTINCT FROM parked_at)
+    OR EXISTS (
+        SELECT FROM wakebell.recipients WHERE blocked_at IS NOT NULL AND judged_block IS DISTINCT FROM blocked_at)
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
     (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
 
@@ -38,6 +43,26 @@ WITH failed_jobs AS (
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
     RETURNING recipient, kind, last_error, finished_at
+), channels AS (
+    SELECT name, low_at, low_until, low_reason, parked_at, parked_until, parked_reason,
+           judged_low IS DISTINCT FROM low_at AS newly_low, judged_park IS DISTINCT FROM parked_at AS newly_parked
+    FROM wakebell.channels
+    WHERE judged_low IS DISTINCT FROM low_at OR judged_park IS DISTINCT FROM parked_at
+    ORDER BY name
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+), judged_channels AS (
+    UPDATE wakebell.channels SET judged_low = low_at, judged_park = parked_at
+    WHERE name IN (SELECT channels.name FROM channels)
+), blocked AS (
+    UPDATE wakebell.recipients SET judged_block = blocked_at
+    WHERE address = ANY (ARRAY(
+        SELECT address FROM wakebell.recipients
+        WHERE blocked_at IS NOT NULL AND judged_block IS DISTINCT FROM blocked_at
+        ORDER BY address
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED))
+    RETURNING name, blocked_reason, blocked_at
 ), found (kind, subject, reason, failures, failed_at, last_job) AS (
     SELECT 'job_failed', type, (array_agg(last_error ORDER BY finished_at DESC, id DESC))[1], count(*),
            max(finished_at), (array_agg(id ORDER BY finished_at DESC, id DESC))[1]
@@ -65,7 +90,7 @@ WITH failed_jobs AS (
            CASE state WHEN 'unstable' THEN 'ignore_params, id_regex or key' END,
            CASE state
                WHEN 'blind' THEN empty_rounds
-               WHEN 'silent' THEN floor(extract(epoch FROM now() - coalesce(last_news_at, primed_at)) / 86400)
+               WHEN 'silent' THEN floor(extract(epoch FROM now() - coalesce(last_news_at, primed_at, created_at)) / 86400)
                ELSE 1
            END,
            coalesce(state_at, created_at), NULL
@@ -76,6 +101,18 @@ WITH failed_jobs AS (
           WHERE alerts.key = 'source_' || sources.state || ':' || sources.name
             AND alerts.resolved_at IS NULL
             AND alerts.failed_at >= coalesce(sources.state_at, sources.created_at))
+    UNION ALL
+    SELECT 'channel_parked', name, parked_reason, 1, parked_at, NULL
+    FROM channels
+    WHERE newly_parked AND parked_until > now()
+    UNION ALL
+    SELECT 'quota_low', name, low_reason, 1, low_at, NULL
+    FROM channels
+    WHERE newly_low AND low_until > now()
+    UNION ALL
+    SELECT 'recipient_blocked', name, (array_agg(blocked_reason ORDER BY blocked_at DESC))[1], 1, max(blocked_at), NULL
+    FROM blocked
+    GROUP BY name
 ), opened AS (
     INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures, failed_at)
     SELECT kind || ':' || subject, kind, subject, reason, failures, failed_at
@@ -125,6 +162,20 @@ WITH judged AS MATERIALIZED (
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject AND sources.last_success_at > alert.failed_at
                       AND sources.name = ANY (CAST(CAST(:sources AS text) AS text[])))
+                WHEN 'recipient_blocked' THEN alert.subject = ANY (CAST(CAST(:recipients AS text) AS text[]))
+                    AND NOT EXISTS (
+                        SELECT FROM wakebell.recipients
+                        WHERE recipients.name = alert.subject AND recipients.blocked_at IS NOT NULL
+                          AND recipients.address = ANY (CAST(CAST(:addresses AS text) AS text[])))
+                WHEN 'channel_parked' THEN alert.subject = ANY (CAST(CAST(:channels AS text) AS text[]))
+                    AND NOT EXISTS (  -- room may have been seen where there was none: then it is parked again soon
+                        SELECT FROM wakebell.channels
+                        WHERE channels.name = alert.subject
+                          AND (channels.parked_until > now() OR channels.freed_at > now() - interval '2 hours'))
+                WHEN 'quota_low' THEN alert.subject = ANY (CAST(CAST(:channels AS text) AS text[]))
+                    AND NOT EXISTS (
+                        SELECT FROM wakebell.channels
+                        WHERE channels.name = alert.subject AND channels.low_until > now())
                 ELSE EXISTS (  -- a later round says otherwise
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject AND sources.state_at > alert.failed_at
@@ -137,6 +188,9 @@ WITH judged AS MATERIALIZED (
                     WHERE jobs.type = alert.subject AND jobs.judged_finish IS NOT NULL
                       AND jobs.status IN ('pending', 'running', 'failed'))
                 WHEN 'message_failed' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
+                WHEN 'recipient_blocked' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
+                WHEN 'channel_parked' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))
+                WHEN 'quota_low' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))
                 ELSE NOT EXISTS (  -- nor does another replica watch it, which would plan it
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject

@@ -36,6 +36,14 @@ SQL = sql.load("items")
 SIGHTING = timedelta(hours=1)
 """How exact `seen_at` is, at most: a round rewrites only rows whose mark is older."""
 
+DETAIL_LENGTH = 4000
+"""Characters of a text or a field that are kept for a template."""
+
+MOST_FIELDS = 50
+
+MOST_NUMBER = 10**15
+"""A greater one is kept as the text of its digits; so is what is no number: infinity, for one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
@@ -44,6 +52,9 @@ class Match:
     key: str
     recipient: str
     subscriptions: tuple[str, ...]
+
+    detailed: bool = False
+    """A template tells it: its text and its fields are kept too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +169,12 @@ class Items:
         priming = state["primed_at"] is None
         oldest_at = None if priming else state["oldest_at"]
         max_age = None if priming else watch.max_age
-        items = [_row(keyed, now=state["now"], oldest_at=oldest_at, max_age=max_age) for keyed in by_key.kept]
+        detailed = {by_key.key_by_handle.get(match.key, match.key) for match in matches if match.detailed}
+        items = [
+            _row(keyed, now=state["now"], oldest_at=oldest_at, max_age=max_age)
+            | (as_detailed(keyed.mark.item) if keyed.key in detailed else {})
+            for keyed in by_key.kept
+        ]
         params = {
             "source": source,
             "items": json.dumps(items),
@@ -185,9 +201,24 @@ def as_kept(item: Item) -> dict[str, str | None]:
     }
 
 
-def _row(
-    keyed: Keyed, *, now: datetime, oldest_at: datetime | None, max_age: timedelta | None
-) -> dict[str, str | int | bool | None]:
+def as_detailed(item: Item) -> dict[str, Any]:
+    """What templates tell of it besides."""
+    fields = list(item.fields.items())[:MOST_FIELDS]
+    return {
+        "text": clean(item.text, limit=DETAIL_LENGTH),
+        "fields": {clean(name, limit=100): _detail(value) for name, value in fields},
+    }
+
+
+def _detail(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < MOST_NUMBER:
+        return value
+    return clean(str(value), limit=DETAIL_LENGTH)
+
+
+def _row(keyed: Keyed, *, now: datetime, oldest_at: datetime | None, max_age: timedelta | None) -> dict[str, Any]:
     item, mark = keyed.mark.item, keyed.mark
     return {
         **as_kept(item),

@@ -3,9 +3,11 @@
 -- One statement: no item is ever kept without what is owed for it, nor owed twice. The caller holds the source's
 -- row, so two rounds of one source never meet here; ORDER BY keeps rounds of other writers from deadlocking.
 WITH given AS (
-    SELECT new.key, new.title, new.link, new.published_at, new.link_mark, new.title_mark, new.news
+    SELECT new.key, new.title, new.link, new.published_at, new.link_mark, new.title_mark, new.news, new.text,
+           new.fields
     FROM jsonb_to_recordset(CAST(CAST(:items AS text) AS jsonb)) AS new (
-        key text, title text, link text, published_at timestamptz, link_mark bigint, title_mark bigint, news boolean)
+        key text, title text, link text, published_at timestamptz, link_mark bigint, title_mark bigint, news boolean,
+        text text, fields jsonb)
 ), seen AS (
     UPDATE wakebell.items SET
         seen_at = now(),
@@ -19,9 +21,9 @@ WITH given AS (
            OR items.link_mark IS DISTINCT FROM given.link_mark
            OR items.title_mark IS DISTINCT FROM given.title_mark)
 ), fresh AS (
-    INSERT INTO wakebell.items (source, key, title, link, published_at, link_mark, title_mark)
+    INSERT INTO wakebell.items (source, key, title, link, published_at, link_mark, title_mark, text, fields)
     SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at, given.link_mark,
-           given.title_mark
+           given.title_mark, given.text, given.fields
     FROM given
     ORDER BY given.key COLLATE "C"  -- the order of the messages too: the same on every server
     ON CONFLICT (source, key) DO NOTHING

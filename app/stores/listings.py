@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlalchemy import text
 
-from app.domain.messages import DigestItem
 from app.stores import sql
 from app.stores.database import rows
 from app.stores.jobs import StoredJob, stored_job
@@ -75,6 +74,16 @@ class StoredMessage:
     first_tried_at: datetime | None
     sent_at: datetime | None
     finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldItem:
+    """An item that a message tells of."""
+
+    title: str
+    link: str | None
+    source: str
+    subscriptions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +183,10 @@ class Listings:
         found = await self._database.fetch(SQL["get_message"], {"id": message_id})
         return StoredMessage(**found[0]) if found else None
 
-    async def list_told(self, message_id: int) -> list[DigestItem]:
-        """The items that a message tells of, in its order. Of a digest in several messages the first has them all."""
+    async def list_told(self, message_id: int) -> list[ToldItem]:
+        """The items that a message tells of, in its order: those that it shows, then those that it only counts."""
         found = await self._database.fetch(SQL["list_told"], {"id": message_id})
-        return [DigestItem(**row | {"subscriptions": tuple(json_value(row["subscriptions"]))}) for row in found]
+        return [ToldItem(**row | {"subscriptions": tuple(json_value(row["subscriptions"]))}) for row in found]
 
     async def list_sources(self, names: Sequence[str]) -> dict[str, StoredSource]:
         """The state of these sources by name, without those that no tick has planned yet."""

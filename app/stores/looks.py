@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
@@ -11,12 +12,12 @@ from sqlalchemy import text
 from app.domain.alerts import SOURCE_FAILURES
 from app.stores import sql
 from app.stores.housekeeping import kept_params
+from app.stores.payloads import json_value
 from app.stores.text import array
 from app.stores.ticks import Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Mapping, Sequence
 
     from app.stores.database import Database
     from app.stores.housekeeping import Kept
@@ -50,6 +51,12 @@ class About:
     recipients: Sequence[str]
     kept: Kept
 
+    most_a_day: Mapping[str, int] = field(default_factory=dict)
+    """How many messages a day each recipient wants, where it has said so."""
+
+    held_until: Callable[[str, datetime, datetime | None], datetime | None] = lambda *_: None
+    """Of a recipient, at an instant, told for the last time but `most_a_day` then: when it may be told; None: now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -65,7 +72,7 @@ class Look:
     """Jobs that a claim could take now, to 1,000."""
 
     owed: bool
-    """Somebody is owed something, and no job is there to compose it."""
+    """Somebody is owed something and may be told now, and no job is there to compose it."""
 
     abandoned: bool
     """A message has no job any more."""
@@ -76,7 +83,13 @@ class Look:
     """Something has failed, or an alert is open; or jobs are parked."""
 
     next_due_at: datetime | None
-    """When the next job or source is due. UTC."""
+    """When the next job or source is due, or what is held may be told. UTC."""
+
+    tellable: tuple[str, ...] = ()
+    """Who is meant by `owed`."""
+
+    held: int = 0
+    """Items that are owed and not told yet, since those who wait for them may not be told now."""
 
 
 class Looks:
@@ -88,12 +101,12 @@ class Looks:
     async def open(self, about: About, *, trigger: str) -> tuple[Tick, Look]:
         """Begin a tick, and look. `trigger` is who rang: `http`, `cli`."""
         [row] = await self._database.fetch(OPEN, {**_params(about), "trigger": trigger})
-        return Tick(id=row.pop("id"), started_at=row.pop("started_at")), _look(row)
+        return Tick(id=row.pop("id"), started_at=row.pop("started_at")), _look(row, about)
 
     async def look(self, about: About) -> Look:
         """Once more."""
         [row] = await self._database.fetch(LOOK, _params(about))
-        return _look(row)
+        return _look(row, about)
 
 
 def _params(about: About) -> dict[str, Any]:
@@ -101,7 +114,7 @@ def _params(about: About) -> dict[str, Any]:
         "types": json.dumps([*about.users, *about.own]),
         "users": json.dumps(list(about.users)),
         "most": MOST,
-        "recipients": json.dumps(list(about.recipients)),
+        "recipients": json.dumps([{"name": name, "most": about.most_a_day.get(name)} for name in about.recipients]),
         "names": array(about.sources),
         "sources": array(about.sources),
         "source_failures": SOURCE_FAILURES,
@@ -109,7 +122,29 @@ def _params(about: About) -> dict[str, Any]:
     }
 
 
-def _look(row: dict[str, Any]) -> Look:
-    due = [at for at in (row.pop("next_job_at"), row.pop("next_source_at")) if at is not None]
+def _look(row: dict[str, Any], about: About) -> Look:
     judgeable = [row.pop("work"), row.pop("parked")]
-    return Look(**row, judgeable=any(judgeable), next_due_at=min(due, default=None))
+    now, owing = row.pop("now"), json_value(row.pop("owing")) or []
+    due = [row.pop("next_job_at"), row.pop("next_source_at")]
+    tellable: list[str] = []
+    held = 0
+    for owed in owing:
+        until = about.held_until(owed["name"], now, _instant(owed["full_since"]))
+        if until is not None and not owed["composing"]:
+            due.append(until)
+        if until is not None or owed["waits"]:
+            held += owed["count"]
+        elif not owed["composing"]:
+            tellable.append(owed["name"])
+    return Look(
+        **row,
+        judgeable=any(judgeable),
+        next_due_at=min((at for at in due if at is not None), default=None),
+        owed=bool(tellable),
+        tellable=tuple(tellable),
+        held=held,
+    )
+
+
+def _instant(written: str | None) -> datetime | None:
+    return None if written is None else datetime.fromisoformat(written)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
 from app.domain.errors import LeaseLost
-from app.domain.messages import DigestItem, Message
+from app.domain.messages import Message, Owed, OwedItem
 from app.stores import jobs, sql
 from app.stores.database import rows
+from app.stores.payloads import json_value
 from app.stores.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 SQL = sql.load("messages")
 
 MOST_ITEMS = 500
-"""Rows that one compose job takes; more are taken by the next one."""
+"""Rows that one compose job tells in full; more are taken by the next one, unless they are only to be counted."""
+
+MOST_COUNTED = 5000
+"""Rows that it takes besides, to be counted only."""
 
 NOTE = text(
     "INSERT INTO wakebell.messages (recipient, channel, kind, status, body, text, sent_at, finished_at) "
@@ -78,6 +82,7 @@ class Obstacle:
     message_id: int
     recipient: str
     channel: str
+    kind: str
     unanswered: bool
 
     blocked: str | None
@@ -105,7 +110,8 @@ class Messages:
         self._database = database
 
     async def plan(self, recipients: Sequence[str]) -> Planned:
-        """Queue a compose job for each of these recipients who is owed something."""
+        """Queue a compose job for each of these recipients who is owed something. It is for the caller to leave out whom
+        nothing may be told now."""
         [found] = await self._database.fetch(SQL["plan"], {"recipients": json.dumps(list(recipients))})
         return Planned(**found)
 
@@ -115,11 +121,17 @@ class Messages:
         *,
         recipient: str,
         channel: str,
-        compose: Callable[[tuple[DigestItem, ...]], list[Body]],
+        compose: Callable[[Owed], list[Body]],
+        most: int | None = None,
+        most_a_day: int | None = None,
         told: str | None = None,
         address: str | None = None,
     ) -> int:
         """Turn all that the recipient is owed into frozen messages and their send jobs; finishes the job with it.
+
+        `most` items are to be told in full, the others counted; None: 500, and the others by the next job. With
+        `most_a_day`, `compose` is told of as many times when the recipient was told. Where it makes no message, all is
+        still owed.
 
         `told` is who gets them in the recipient's place, when it is another one; `address` is the fingerprint of where.
         `compose` is called inside the transaction and must not wait for anything. Returns the number of messages.
@@ -129,14 +141,23 @@ class Messages:
         """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
-            owed = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS})
-            bodies = compose(tuple(_digest_item(row) for row in owed)) if owed else []
+            found, more = await _owed_in(db, recipient, most)
+            if not found:
+                await jobs.finish_in(db, job, "done", result={"messages": []})
+                return 0
+            owed = Owed(
+                items=tuple(map(_owed_item, found)),
+                more=len(more),
+                now=found[0]["now"],
+                told_at=await _told_in(db, recipient, most_a_day),
+            )
+            bodies = compose(owed)
             ids = [
                 await add_in(db, body, recipient=told or recipient, channel=channel, kind="items", address=address)
                 for body in bodies
             ]
             if ids:
-                await _hold_in(db, ids[0], [row["id"] for row in owed])
+                await _hold_in(db, _told_by(bodies, ids, [row["id"] for row in found], more))
             await jobs.finish_in(db, job, "done", result={"messages": ids})
             return len(ids)
 
@@ -165,6 +186,7 @@ class Messages:
             message_id=message_id,
             recipient=row["recipient"],
             channel=row["channel"],
+            kind=row["kind"],
             unanswered=row["unanswered"],
             blocked=(row["blocked_reason"] or "nobody is there") if row["blocked"] else None,
             parked=(row["parked_reason"] or "it takes nothing now") if row["parked"] else None,
@@ -187,14 +209,14 @@ class Messages:
             await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
 
     async def set_back(self, job: Job, message_id: int, reason: str, *, delay: timedelta) -> None:
-        """Try again after `delay`, as if this try had not been: it has reached nobody. Snoozes the job; raises LeaseLost."""
+        """Try again after `delay`, as if this try had not been: it has reached nobody. Snoozes; raises LeaseLost."""
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(SQL["set_back"], {"id": message_id, "reason": clean(reason)})
             await jobs.finish_in(db, job, "snooze", delay=delay)
 
     async def take_back(self, job: Job, message_id: int, reason: str) -> None:
-        """It will reach nobody, and has not: `failed`, and what it tells is owed again. Ends the job; raises LeaseLost."""
+        """It reaches nobody: `failed`, and what it tells is owed again. Cancels the job with it; raises LeaseLost."""
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(SQL["take_back"], {"id": message_id, "reason": clean(reason)})
@@ -229,10 +251,18 @@ async def note_in(db: AsyncConnection, words: str) -> None:
 
 
 async def add_in(
-    db: AsyncConnection, body: Body, *, recipient: str, channel: str, kind: str, address: str | None = None
+    db: AsyncConnection,
+    body: Body,
+    *,
+    recipient: str,
+    channel: str,
+    kind: str,
+    address: str | None = None,
+    not_before: datetime | None = None,
 ) -> int:
     """A frozen message and the job that sends it; its id. `kind` is `items` or `alert`, `address` a fingerprint."""
     params = {
+        "not_before": not_before,
         "recipient": recipient,
         "channel": channel,
         "address": address,
@@ -244,20 +274,48 @@ async def add_in(
     return int(added["id"])
 
 
-async def _hold_in(db: AsyncConnection, message_id: int, ids: list[int]) -> None:
-    given = "{" + ",".join(map(str, ids)) + "}"
-    held = await rows(db, SQL["hold"], {"message": message_id, "ids": given})
-    if len(held) != len(ids):
+async def _owed_in(db: AsyncConnection, recipient: str, most: int | None) -> tuple[list[dict[str, Any]], list[int]]:
+    """Rows to be told in full, and ids of those to be counted."""
+    found = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS if most is None else most})
+    if most is None or len(found) < most:
+        return found, []
+    params = {"recipient": recipient, "after": found[-1]["id"], "most": MOST_COUNTED}
+    return found, [row["id"] for row in await rows(db, SQL["owed_more"], params)]
+
+
+async def _told_in(db: AsyncConnection, recipient: str, most: int | None) -> tuple[datetime, ...]:
+    if most is None:
+        return ()
+    told = await rows(db, SQL["told_at"], {"recipient": recipient, "most": most})
+    return tuple(row["created_at"] for row in told)
+
+
+def _told_by(
+    bodies: Sequence[Body], messages: Sequence[int], rows_: Sequence[int], more: Sequence[int]
+) -> dict[int, int]:
+    """Which message tells each row: that which shows it; the last one counts what none shows."""
+    told = {rows_[place]: message for body, message in zip(bodies, messages, strict=True) for place in body.items}
+    return dict.fromkeys([*rows_, *more], messages[-1]) | told
+
+
+async def _hold_in(db: AsyncConnection, message_by_row: Mapping[int, int]) -> None:
+    params = {
+        "ids": "{" + ",".join(map(str, message_by_row)) + "}",
+        "messages": "{" + ",".join(map(str, message_by_row.values())) + "}",
+    }
+    [counted] = await rows(db, SQL["hold"], params)
+    if counted["held"] != len(message_by_row):
         raise LeaseLost("some of what was owed has been told by somebody else")
 
 
-def _digest_item(row: dict[str, object]) -> DigestItem:
-    subscriptions = row["subscriptions"]
-    names = tuple(str(name) for name in subscriptions) if isinstance(subscriptions, list) else ()
-    link = row["link"]
-    return DigestItem(
-        title=str(row["title"]),
-        link=None if link is None else str(link),
-        source=str(row["source"]),
-        subscriptions=names,
+def _owed_item(row: Mapping[str, Any]) -> OwedItem:
+    fields = json_value(row["fields"])
+    return OwedItem(
+        title=row["title"],
+        link=row["link"],
+        source=row["source"],
+        subscriptions=tuple(map(str, json_value(row["subscriptions"]))),
+        published_at=row["published_at"],
+        text=row["text"] or "",
+        fields=fields if isinstance(fields, dict) else {},
     )

@@ -1,16 +1,39 @@
 -- name: look
--- Whether `plan` would do something.
+-- What there is for `plan`, by the database's clock: to which of these recipients something is owed, and how much of
+-- it (to 1,000); whether a job is there to compose it, and whether that waits; and, of those who want no more than `most`
+-- messages a day, when they were told for the last time but so many. And whether a message has lost its job.
 SELECT
-    EXISTS (
-        SELECT
-        FROM jsonb_array_elements_text(CAST(CAST(:recipients AS text) AS jsonb)) AS wanted (name)
-        WHERE EXISTS (
-            SELECT FROM wakebell.owed WHERE owed.recipient = wanted.name AND owed.message_id IS NULL)
-          AND NOT EXISTS (
-            SELECT FROM wakebell.jobs
-            WHERE jobs.type = 'compose_messages' AND jobs.unique_key = wanted.name
-              AND jobs.status IN ('pending', 'running'))
-    ) AS owed,
+    now() AS now,
+    (
+        SELECT CAST(jsonb_agg(to_jsonb(found)) AS text)
+        FROM (
+            SELECT wanted.name, open.count, composing.waits IS NOT NULL AS composing, composing.waits IS TRUE AS waits,
+                CASE WHEN wanted.most IS NOT NULL THEN (
+                    SELECT messages.created_at
+                    FROM wakebell.messages
+                    WHERE messages.recipient = wanted.name AND messages.kind = 'items'
+                    ORDER BY messages.id DESC
+                    LIMIT 1 OFFSET wanted.most - 1)
+                END AS full_since
+            FROM jsonb_to_recordset(CAST(CAST(:recipients AS text) AS jsonb)) AS wanted (name text, most integer)
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS count
+                FROM (
+                    SELECT FROM wakebell.owed
+                    WHERE owed.recipient = wanted.name AND owed.message_id IS NULL
+                    LIMIT 1000
+                ) AS counted
+            ) AS open
+            LEFT JOIN LATERAL (
+                SELECT jobs.status = 'pending' AND jobs.run_after > now() AS waits
+                FROM wakebell.jobs
+                WHERE jobs.type = 'compose_messages' AND jobs.unique_key = wanted.name
+                  AND jobs.status IN ('pending', 'running')
+                LIMIT 1
+            ) AS composing ON true
+            WHERE open.count > 0
+        ) AS found
+    ) AS owing,
     EXISTS (
         SELECT FROM wakebell.messages
         WHERE status IN ('queued', 'sending', 'retrying')
@@ -49,13 +72,31 @@ SELECT (SELECT count(*) FROM queued) AS queued, (SELECT count(*) FROM abandoned)
 
 -- name: owed
 -- What one recipient is owed and no message holds, oldest first, locked: two compose jobs at once share it.
-SELECT owed.id, owed.subscriptions, items.title, items.link, items.source
+SELECT owed.id, CAST(owed.subscriptions AS text) AS subscriptions, items.title, items.link, items.source,
+    items.published_at, items.text, CAST(items.fields AS text) AS fields, now() AS now
 FROM wakebell.owed
 JOIN wakebell.items ON items.id = owed.item_id
 WHERE owed.recipient = :recipient AND owed.message_id IS NULL
 ORDER BY owed.id
 LIMIT :most
 FOR UPDATE OF owed SKIP LOCKED;
+
+-- name: owed_more
+-- What is owed besides, to be counted only; locked likewise.
+SELECT id
+FROM wakebell.owed
+WHERE recipient = :recipient AND message_id IS NULL AND id > CAST(:after AS bigint)
+ORDER BY id
+LIMIT :most
+FOR UPDATE SKIP LOCKED;
+
+-- name: told_at
+-- When somebody was told for the last times, newest first.
+SELECT created_at
+FROM wakebell.messages
+WHERE recipient = :recipient AND kind = 'items'
+ORDER BY id DESC
+LIMIT :most;
 
 -- name: add
 -- One frozen message and the job that sends it, in a queue of its channel's own, which can be paused.
@@ -64,19 +105,23 @@ WITH added AS (
     VALUES (:recipient, CAST(:channel AS text), :address, :kind, :body, :text)
     RETURNING id
 ), sending AS (
-    INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts)
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts, run_after)
     SELECT 'send_message', jsonb_build_object('message', added.id), 'wakebell.send.' || CAST(:channel AS text),
-           CAST(added.id AS text), 1000
+           CAST(added.id AS text), 1000, coalesce(CAST(:not_before AS timestamptz), now())
     FROM added
 )
 SELECT id FROM added;
 
 -- name: hold
--- These rows are told by that message from now on. The caller checks the count: fewer means that somebody else
+-- Each of these rows is told by its message from now on. The caller checks the count: fewer means that somebody else
 -- has told them, and everything is rolled back.
-UPDATE wakebell.owed SET message_id = :message
-WHERE id = ANY (CAST(CAST(:ids AS text) AS bigint[])) AND message_id IS NULL
-RETURNING id;
+WITH held AS (
+    UPDATE wakebell.owed SET message_id = told.message
+    FROM unnest(CAST(CAST(:ids AS text) AS bigint[]), CAST(CAST(:messages AS text) AS bigint[])) AS told (id, message)
+    WHERE owed.id = told.id AND owed.message_id IS NULL
+    RETURNING owed.id
+)
+SELECT count(*) AS held FROM held;
 
 -- name: start
 -- Before the first byte leaves: the message is being sent, by the job that holds the lease and by no other, unless its
@@ -103,7 +148,7 @@ RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, n
 -- name: obstacle
 -- Why an open message was not begun: nobody is at its address, or its channel takes nothing now, or neither, which is
 -- the job's lease.
-SELECT m.id, m.recipient, m.channel, m.unanswered OR m.status = 'sending' AS unanswered,
+SELECT m.id, m.recipient, m.channel, m.kind, m.unanswered OR m.status = 'sending' AS unanswered,
     r.blocked_at IS NOT NULL AS blocked, r.blocked_reason, c.parked_until > now() AS parked, c.parked_reason
 FROM wakebell.messages AS m
 LEFT JOIN wakebell.recipients AS r ON r.address = m.address
@@ -121,8 +166,8 @@ UPDATE wakebell.messages SET
 WHERE id = :id;
 
 -- name: take_back
--- Nobody will get this message, and nobody has: what it tells is owed again. That is told as a blocked recipient, and
--- not as a message that failed as well.
+-- Nobody will get this message, and nobody has: what it tells is owed again. That is told as a blocked recipient or a
+-- parked channel, and not as a message that failed as well.
 WITH over AS (
     UPDATE wakebell.messages SET status = 'failed', last_error = :reason, finished_at = now(), judged_finish = now()
     WHERE id = :id AND status IN ('queued', 'sending', 'retrying')

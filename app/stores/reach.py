@@ -93,15 +93,21 @@ class Reach:
         params = {"address": address, "name": name, "channel": channel, "members": members}
         await self._database.fetch(SQL["keep_members"], params)
 
-    async def turn_of_channel(self, channel: str, *, gap: timedelta) -> timedelta:
-        """How long a send of this channel is to wait; its turn is taken with it."""
-        params = {"channel": channel, "gap_seconds": gap.total_seconds()}
-        return _wait(await self._database.fetch(SQL["take_turn_of_channel"], params))
+    async def turn_of_channel(self, channel: str, *, gap: timedelta, most: timedelta) -> timedelta:
+        """How long a send of this channel is to wait. Its turn is taken with it, unless that is more than `most`."""
+        params = {"channel": channel, **_gap(gap, most)}
+        return _wait(await self._database.fetch(SQL["turn_of_channel"], params))
 
-    async def turn_of_recipient(self, *, address: str, name: str, channel: str, gap: timedelta) -> timedelta:
+    async def turn_of_recipient(
+        self, *, address: str, name: str, channel: str, gap: timedelta, most: timedelta
+    ) -> timedelta:
         """The same for a send to this address."""
-        params = {"address": address, "name": name, "channel": channel, "gap_seconds": gap.total_seconds()}
-        return _wait(await self._database.fetch(SQL["take_turn_of_recipient"], params))
+        params = {"address": address, "name": name, "channel": channel, **_gap(gap, most)}
+        return _wait(await self._database.fetch(SQL["turn_of_recipient"], params))
+
+
+def _gap(gap: timedelta, most: timedelta) -> dict[str, float]:
+    return {"gap_seconds": gap.total_seconds(), "most_seconds": most.total_seconds()}
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:

@@ -82,7 +82,7 @@ WITH read AS (
         quota_limit = CAST(:limit AS integer),
         quota_used = CAST(:used AS integer),
         low_until = CASE
-            WHEN c.quota_limit IS DISTINCT FROM CAST(:limit AS integer) THEN least(c.low_until, now())
+            WHEN c.low_until > now() AND c.quota_limit IS DISTINCT FROM CAST(:limit AS integer) THEN now()
             ELSE c.low_until
         END,
         parked_until = CASE WHEN given.frees THEN NULL ELSE c.parked_until END,
@@ -168,20 +168,34 @@ ON CONFLICT (address) DO UPDATE SET
     members = coalesce(excluded.members, known.members),
     members_read_at = excluded.members_read_at;
 
--- name: take_turn_of_channel
--- The next free instant for a send of this channel, which is taken with it; how long to wait until then.
-INSERT INTO wakebell.channels AS known (name, next_at)
-VALUES (CAST(:channel AS text), clock_timestamp() + make_interval(secs => :gap_seconds))
-ON CONFLICT (name) DO UPDATE SET
-    next_at = greatest(known.next_at, clock_timestamp()) + make_interval(secs => :gap_seconds)
-RETURNING extract(epoch FROM next_at - clock_timestamp()) - CAST(:gap_seconds AS double precision) AS wait_seconds;
+-- name: turn_of_channel
+-- The next free instant for a send of this channel, which is taken with it unless that is too far away; how long it is
+-- until then.
+WITH taken AS (
+    INSERT INTO wakebell.channels AS known (name, next_at)
+    VALUES (CAST(:channel AS text), clock_timestamp() + make_interval(secs => :gap_seconds))
+    ON CONFLICT (name) DO UPDATE SET
+        next_at = greatest(known.next_at, clock_timestamp()) + make_interval(secs => :gap_seconds)
+    WHERE known.next_at IS NULL OR known.next_at <= clock_timestamp() + make_interval(secs => :most_seconds)
+    RETURNING next_at - make_interval(secs => :gap_seconds) AS at
+)
+SELECT extract(epoch FROM coalesce(
+    (SELECT at FROM taken),
+    (SELECT next_at FROM wakebell.channels WHERE name = CAST(:channel AS text))) - clock_timestamp()) AS wait_seconds;
 
--- name: take_turn_of_recipient
+-- name: turn_of_recipient
 -- The same for a send to this address.
-INSERT INTO wakebell.recipients AS known (address, name, channel, next_at)
-VALUES (
-    CAST(:address AS text), CAST(:name AS text), CAST(:channel AS text),
-    clock_timestamp() + make_interval(secs => :gap_seconds))
-ON CONFLICT (address) DO UPDATE SET
-    next_at = greatest(known.next_at, clock_timestamp()) + make_interval(secs => :gap_seconds)
-RETURNING extract(epoch FROM next_at - clock_timestamp()) - CAST(:gap_seconds AS double precision) AS wait_seconds;
+WITH taken AS (
+    INSERT INTO wakebell.recipients AS known (address, name, channel, next_at)
+    VALUES (
+        CAST(:address AS text), CAST(:name AS text), CAST(:channel AS text),
+        clock_timestamp() + make_interval(secs => :gap_seconds))
+    ON CONFLICT (address) DO UPDATE SET
+        next_at = greatest(known.next_at, clock_timestamp()) + make_interval(secs => :gap_seconds)
+    WHERE known.next_at IS NULL OR known.next_at <= clock_timestamp() + make_interval(secs => :most_seconds)
+    RETURNING next_at - make_interval(secs => :gap_seconds) AS at
+)
+SELECT extract(epoch FROM coalesce(
+    (SELECT at FROM taken),
+    (SELECT next_at FROM wakebell.recipients WHERE address = CAST(:address AS text))) - clock_timestamp()
+) AS wait_seconds;

@@ -16,7 +16,7 @@ def refuse(request: httpx.Request) -> httpx.Response:
 def test_a_digest_is_one_readable_body():
     told = Digest(items=(DigestItem(title="Dev", link=None, source="board", subscriptions=()),), to="")
 
-    assert inbox.compose(told, inbox.Options()) == [Body(body="Dev\nboard", text="Dev\nboard")]
+    assert inbox.compose(told, inbox.Options()) == [Body(body="Dev\nboard", text="Dev\nboard", items=(0,))]
 
 
 async def test_sending_reaches_for_nothing():

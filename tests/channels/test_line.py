@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from app.channels import line
 from app.domain import textcut
-from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
+from app.domain.errors import Blocked, Failure, PermanentFailure, QuotaSpent, RateLimited, TemporaryFailure
 from app.domain.messages import Digest, DigestItem, Message, Receipt
+from app.domain.quota import Allowance
 
 OPTIONS = line.Options.model_validate({"token": "secret-token", "base_url": "https://line.test/"})
 KEY = UUID("5f1a2b3c-0000-4000-8000-000000000001")
@@ -86,15 +87,14 @@ async def test_a_success_without_json_is_a_success(status):
 async def test_the_monthly_limit_is_told_apart_and_waited_for():
     told = await failure(429, json={"message": "You have reached your monthly limit."})
 
-    assert isinstance(told, TemporaryFailure)
-    assert told.retry_after == timedelta(hours=1)
+    assert type(told) is QuotaSpent
     assert "month's messages of the LINE channel are used up" in str(told)
 
 
 async def test_the_rate_limit_is_no_monthly_limit():
     told = await failure(429, json={"message": "The API rate limit has been exceeded. Try again later."})
 
-    assert isinstance(told, TemporaryFailure)
+    assert type(told) is RateLimited
     assert told.retry_after is None
     assert "month" not in str(told)
 
@@ -129,6 +129,57 @@ async def test_a_refusal_is_permanent_and_says_what_to_do(status, words):
     assert isinstance(told, PermanentFailure)
     assert words in str(told)
     assert "secret-token" not in str(told)
+
+
+async def test_an_address_where_nobody_is_blocks_it():
+    told = await failure(400, json={"message": "Failed to send messages"})
+
+    assert type(told) is Blocked
+    assert "a user who is a friend of this bot" in str(told)
+
+
+def saying(answers: dict[str, object]) -> httpx.AsyncClient:
+    """LINE, asked by GET, with the answer to each path; 404 else."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert (request.method, request.headers["Authorization"]) == ("GET", "Bearer secret-token")
+        told = answers.get(request.url.path.removeprefix("/v2/bot/"))
+        return httpx.Response(404) if told is None else httpx.Response(200, json=told)
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer))
+
+
+@pytest.mark.parametrize(
+    ("quota", "own", "limit"),
+    [
+        ({"type": "limited", "value": 200}, None, 200),
+        ({"type": "none"}, None, None),
+        ({"type": "limited", "value": 200}, 50, 50),
+        (None, 50, 50),
+    ],
+)
+async def test_the_allowance_is_the_plans_or_ones_own(quota: object, own: int | None, limit: int | None):
+    options = OPTIONS.model_copy(update={"monthly_limit": own})
+
+    async with saying({"message/quota": quota, "message/quota/consumption": {"totalUsage": 7}}) as http:
+        assert await line.allowance(options, http) == Allowance(limit=limit, used=7)
+
+
+@pytest.mark.parametrize("told", [{"totalUsage": "7"}, {"totalUsage": True}, {"totalUsage": -1}, {}, []])
+async def test_what_is_no_number_is_no_allowance(told: object):
+    async with saying({"message/quota": {"type": "none"}, "message/quota/consumption": told}) as http:
+        with pytest.raises(TemporaryFailure, match="totalUsage"):
+            await line.allowance(OPTIONS, http)
+
+
+@pytest.mark.parametrize(
+    ("to", "members"), [("U" + "0" * 32, 1), ("C" + "1" * 32, 5), ("R" + "2" * 32, 3), ("somebody", 1)]
+)
+async def test_a_group_costs_its_members_and_a_user_is_not_asked_for(to: str, members: int):
+    counts = {f"group/C{'1' * 32}/members/count": {"count": 5}, f"room/R{'2' * 32}/members/count": {"count": 3}}
+
+    async with saying(counts) as http:
+        assert await line.members(to, OPTIONS, http) == members
 
 
 async def test_a_redirect_is_not_followed():

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from app.clients.http import failure_of, host_of, post, retry_after
-from app.domain.errors import PermanentFailure, TemporaryFailure
+from app.clients.http import failure_of, host_of, json_of, post, retry_after, wait_of
+from app.domain.errors import PermanentFailure, RateLimited, TemporaryFailure
 
 NOW = datetime(2026, 10, 21, 7, 0, tzinfo=UTC)
 
@@ -32,7 +32,8 @@ def test_retry_after_is_read_in_seconds_and_as_a_date(value: str, wait: timedelt
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        *((status, TemporaryFailure) for status in (408, 425, 429, 500, 503)),
+        *((status, TemporaryFailure) for status in (408, 425, 500, 503)),
+        (429, RateLimited),
         *((status, PermanentFailure) for status in (302, 400, 401, 404)),
     ],
 )
@@ -73,3 +74,31 @@ async def test_an_address_of_another_kind_is_refused():
 @pytest.mark.parametrize(("url", "host"), [("https://u:p@e.test/x", "e.test"), ("http://[::1", "the address")])
 def test_a_host_is_told_without_the_rest(url: str, host: str):
     assert host_of(url) == host
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [('{"a": 1}', {"a": 1}), ("[1]", {}), ("null", {}), ("<html>", {}), ("", {}), ("[" * 60_000, {}), ("\xff", {})],
+)
+def test_what_is_no_json_object_is_an_empty_one(text: str, told: dict[str, int]):
+    assert json_of(httpx.Response(200, content=text.encode("latin-1"))) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wait"),
+    [
+        (30, timedelta(seconds=30)),
+        (0.2, timedelta(seconds=1)),
+        (64.57, timedelta(seconds=65)),
+        (10**30, timedelta(days=1)),
+        (0, None),
+        (-1, None),
+        (True, None),
+        ("30", None),
+        (None, None),
+        (float("nan"), None),
+        (float("inf"), None),
+    ],
+)
+def test_a_wait_of_json_is_a_number_of_seconds(seconds: object, wait: timedelta | None):
+    assert wait_of(seconds) == wait

@@ -141,7 +141,8 @@ def test_every_language_names_what_it_is_about(language: str, kind: Kind):
     assert "{odd} name" in opened
     assert "because" in opened
     assert ("77" in opened) == ("77" in many) == (kind == "job_failed")
-    assert ("40" in many) == (kind != "source_unstable")
+    assert ("40" in many) == (kind not in {"source_unstable", "recipient_blocked", "channel_parked", "quota_low"})
+    assert ("wakebell unblock board" in many) == (kind == "recipient_blocked")
     assert "40" in left
     assert all("gigs" in text and "board" in text for text in over)
     assert len({opened, *over}) == 3

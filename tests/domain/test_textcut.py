@@ -127,3 +127,16 @@ def test_a_cut_text_never_begins_with_a_mark():
 
     for part in textcut.cut(text, limit=30, length=textcut.utf16_units):
         assert not unicodedata.category(part[0]).startswith("M")
+
+
+@pytest.mark.parametrize("text", [*WHOLE, "x", "😀"])
+def test_what_does_not_fit_is_its_beginning_in_whole_clusters(text: str):
+    fitted = textcut.fit(text * 50, limit=40, length=textcut.utf8_bytes)
+
+    assert textcut.utf8_bytes(fitted) <= 40
+    assert fitted == text * fitted.count(text) + "…"
+    assert textcut.utf8_bytes(fitted + text) > 40
+
+
+def test_what_fits_stays():
+    assert textcut.fit("ที่", limit=9, length=textcut.utf8_bytes) == "ที่"

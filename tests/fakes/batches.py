@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import TextClause
 
-from app import handlers, main, settings
+from app import composing, handlers, main, settings
 from app.context import Context, Deadline, Service
 from app.domain.jobs import Job
 from app.handlers import OWN_LEAST, Runnable
@@ -88,6 +89,8 @@ def about(service: Service, *users: str) -> About:
         own=list(handlers.own()),
         sources=list(configured.sources),
         recipients=list(configured.recipients),
+        most_a_day=composing.most_a_day(configured),
+        held_until=partial(composing.held_until, configured),
         kept=configured.retention,
     )
 

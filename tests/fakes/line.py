@@ -1,6 +1,7 @@
-"""LINE's Messaging API, as far as a push goes.
+"""LINE's Messaging API, as far as a push goes, and what it costs.
 
-It keeps a retry key from the first acceptance on, and answers 409 to it afterwards.
+It keeps a retry key from the first acceptance on, and answers 409 to it afterwards. With an `allowance` it counts what
+is spent, one for each member of a group, and refuses what is more.
 Source: developers.line.biz/en/docs/messaging-api/retrying-api-request.
 """
 
@@ -21,8 +22,18 @@ if TYPE_CHECKING:
 TOKEN = "channel-access-token-of-the-tests"
 PUSH = "/v2/bot/message/push"
 
-Answer = int | Literal["drop", "hang"]
-"""A status that refuses. `drop`: the push is stored and the connection breaks before the answer. `hang`: nothing."""
+QUOTA = "/v2/bot/message/quota"
+USED = "/v2/bot/message/quota/consumption"
+
+RATE = "The API rate limit has been exceeded. Try again later."
+SPENT = "You have reached your monthly limit."
+NOBODY = "Failed to send messages"
+
+Answer = int | Literal["drop", "hang", "rate", "spent", "nobody"]
+"""A status that refuses. `drop`: the push is stored and the connection breaks before the answer. `hang`: nothing.
+`rate`, `spent`: a 429 of either kind. `nobody`: the 400 of an unknown user."""
+
+REFUSALS = {"rate": (429, RATE), "spent": (429, SPENT), "nobody": (400, NOBODY)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +65,35 @@ class Line(HttpServer):
         self.when_stored: Callable[[Push], None] = lambda _: None
         """Called between the acceptance and its answer."""
 
+        self.allowance: int | None = None
+        """This month's messages; None: as many as one likes."""
+
+        self.spent = 0
+        self.members: dict[str, int] = {}
+        """By the id of a group."""
+
+        self.asked = 0
+        """How often somebody has asked for the allowance."""
+
     async def answer(self, request: Request, wire: asyncio.StreamWriter) -> None:
-        if (request.method, request.path) != ("POST", PUSH):
+        told = self._told(request.path) if request.method == "GET" else None
+        if told is None and (request.method, request.path) != ("POST", PUSH):
             await _tell(wire, 404, "Not found")
         elif request.headers.get("authorization") != f"Bearer {TOKEN}":
             await _tell(wire, 401, "Authentication failed")
+        elif told is not None:
+            await send(wire, 200, json.dumps(told).encode(), headers={"Content-Type": "application/json"})
         else:
             await self._push(_push_of(request), wire)
+
+    def _told(self, path: str) -> dict[str, object] | None:
+        if path == QUOTA:
+            self.asked += 1
+            return {"type": "none"} if self.allowance is None else {"type": "limited", "value": self.allowance}
+        if path == USED:
+            return {"totalUsage": self.spent}
+        group = path.removeprefix("/v2/bot/group/").removesuffix("/members/count")
+        return {"count": self.members[group]} if group in self.members else None
 
     async def _push(self, push: Push, wire: asyncio.StreamWriter) -> None:
         self.tries.append(push)
@@ -69,16 +102,25 @@ class Line(HttpServer):
             await for_ever()
         elif isinstance(answer, int):
             await _tell(wire, answer, "as the test wants it", push.request_id)
+        elif answer in REFUSALS:
+            await _tell(wire, *REFUSALS[answer], push.request_id)
         elif push.key in self.accepted:
             first = {"X-Line-Accepted-Request-Id": self.accepted[push.key].request_id}
             await _tell(wire, 409, "The retry key is already accepted", push.request_id, first)
+        elif self.allowance is not None and self.spent + self.price(push) > self.allowance:
+            await _tell(wire, 429, SPENT, push.request_id)
         else:
             self.accepted[push.key] = push
+            self.spent += self.price(push)
             self.when_stored(push)
             if answer == "drop":
                 wire.transport.abort()
             else:
                 await send(wire, 200, b"{}", headers={"X-Line-Request-Id": push.request_id})
+
+    def price(self, push: Push) -> int:
+        """One message, or one for each member of a group."""
+        return self.members.get(push.to, 1)
 
     @property
     def told(self) -> str:

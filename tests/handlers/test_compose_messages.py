@@ -78,3 +78,94 @@ async def test_a_channels_bug_is_an_attempt_that_failed_and_keeps_what_is_owed(
 
     assert (row["status"], row["last_error"]) == ("pending", "KeyError: 'bug'")
     assert await sql.fetchval("SELECT count(*) FROM wakebell.owed WHERE message_id IS NULL") == 1
+
+
+async def test_a_tick_asks_for_no_composing_in_quiet_hours_and_tells_when_they_are_over(
+    ctx: Context, sql: asyncpg.Connection, channel: Channel, run: Run
+):
+    await owe(sql, "a", "b")
+    quiet = with_recipient(ctx, quiet_hours=NOW_IS_QUIET())
+
+    held = await seen(quiet)
+    await plan.plan(quiet, held)
+
+    assert (held.owed, held.held) == (False, 2)
+    assert held.next_due_at is not None
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs") == 0
+
+    over = await seen(ctx)
+    await plan.plan(ctx, over)
+    await run("compose_messages")
+
+    assert (over.owed, over.held, over.tellable) == (True, 0, ("me",))
+    assert await sql.fetchval("SELECT body FROM wakebell.messages") == "a|b"
+
+
+async def test_a_composing_that_was_asked_for_just_before_composes_nothing_in_quiet_hours(
+    ctx: Context, sql: asyncpg.Connection, run: Run
+):
+    await owe(sql, "a")
+    await plan.plan(ctx, await seen(ctx))
+    ctx.service.settings.recipients  # noqa: B018
+    quiet = with_recipient(ctx, quiet_hours=NOW_IS_QUIET())
+    job = await claim(quiet, "compose_messages", own=True)
+
+    await compose_messages.handle(compose_messages.Payload(recipient="me"), quiet.of(job))
+
+    assert await sql.fetchval("SELECT status FROM wakebell.jobs") == "done"
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.owed WHERE message_id IS NULL") == 1
+    assert (await seen(quiet)).owed is False
+
+
+async def test_a_day_that_has_had_its_messages_holds_the_rest(
+    ctx: Context, sql: asyncpg.Connection, channel: Channel, run: Run
+):
+    once = with_recipient(ctx, max_messages_per_day=1)
+    await owe(sql, "a")
+    await plan.plan(once, await seen(once))
+    await run("compose_messages")
+    await owe(sql, "b")
+    await owe(sql, "c")
+
+    today = await seen(once)
+    await sql.execute("UPDATE wakebell.messages SET created_at = created_at - interval '1 day'")
+    tomorrow = await seen(once)
+
+    assert (today.owed, today.held) == (False, 2)
+    assert (tomorrow.owed, tomorrow.held) == (True, 0)
+
+
+async def test_a_template_that_fails_is_noted_in_the_summary(
+    ctx: Context, sql: asyncpg.Connection, channel: Channel, run: Run
+):
+    wording = Wording("{{ item.fields.pay + 1 }}")
+    subscriptions = tuple(dataclasses.replace(one, template=wording) for one in ctx.settings.subscriptions)
+    templated = with_settings(ctx, subscriptions=subscriptions)
+    await owe(sql, "a")
+    await sql.execute("""UPDATE wakebell.items SET fields = '{"pay": "much"}'""")
+    await plan.plan(templated, await seen(templated))
+    job = await claim(templated, "compose_messages", own=True)
+
+    await compose_messages.handle(compose_messages.Payload(recipient="me"), templated.of(job))
+
+    assert await sql.fetchval("SELECT body FROM wakebell.messages") == "a"
+    assert templated.tally.errors == ["template of subscription all failed: items are told in the service's own words"]
+
+
+def NOW_IS_QUIET() -> QuietHours:  # noqa: N802 - reads as what it is
+    """An hour around this instant, in UTC."""
+    now = datetime.now(UTC)
+    hour = timedelta(hours=1)
+    return QuietHours((now - hour).time(), (now + hour).time())
+
+
+def with_recipient(ctx: Context, **changes: Any) -> Context:
+    """The same, with this said of "me"."""
+    recipients = dict(ctx.settings.recipients)
+    recipients["me"] = dataclasses.replace(recipients["me"], **changes)
+    return with_settings(ctx, recipients=recipients)
+
+
+def with_settings(ctx: Context, **changes: Any) -> Context:
+    settings = dataclasses.replace(ctx.settings, **changes)
+    return dataclasses.replace(ctx, service=dataclasses.replace(ctx.service, settings=settings))

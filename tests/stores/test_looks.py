@@ -43,6 +43,9 @@ OWED = (
     "INSERT INTO wakebell.owed (item_id, recipient, subscriptions) SELECT id, '{to}', '[]' FROM item"
 )
 COMPOSING = job("unique_key", "'me'", kind="compose_messages", queue="wakebell.compose")
+WAITING = job(
+    "unique_key, run_after", "'me', now() + interval '1 h'", kind="compose_messages", queue="wakebell.compose"
+)
 MESSAGE = "INSERT INTO wakebell.messages (recipient, channel, status, body, text) VALUES ('me', 'x', '{}', '', '')"
 ALERT = (
     "INSERT INTO wakebell.alerts (key, kind, subject, reason, failures, failed_at) "
@@ -65,8 +68,9 @@ SEEN: dict[str, tuple[list[str], dict[str, Any]]] = {
     "one that was parked, of a type known now": ([job("held", "true")], {"strange": True, "judgeable": True}),
     "one that nobody handles, later": ([job("run_after", "now() + interval '1 h'", kind="other")], {}),
     "one that failed": ([job("finished_at", "now()", status="failed")], {"judgeable": True}),
-    "something owed": ([OWED.format(to="me")], {"owed": True}),
+    "something owed": ([OWED.format(to="me")], {"owed": True, "tellable": ("me",)}),
     "something owed that is being composed": ([OWED.format(to="me"), COMPOSING], {}),
+    "something owed that waits to be composed": ([OWED.format(to="me"), WAITING], {"held": 1}),
     "something owed to nobody we know": ([OWED.format(to="you")], {}),
     "a message without a job": ([MESSAGE.format("sending")], {"abandoned": True}),
     "a message that was sent": ([MESSAGE.format("sent")], {}),
@@ -123,3 +127,46 @@ async def test_a_source_may_be_due_next(looks: Looks, jobs: Jobs, sql: asyncpg.C
     )
 
     assert (await looks.look(ABOUT)).next_due_at == now + timedelta(minutes=20)
+
+
+MORNING = datetime(2030, 1, 1, 7, tzinfo=UTC)
+
+
+async def test_what_is_held_is_counted_and_due_later(looks: Looks, sql: asyncpg.Connection):
+    await sql.execute(OWED.format(to="me"))
+    asked: list[tuple[str, datetime, datetime | None]] = []
+
+    def held_until(name: str, now: datetime, full_since: datetime | None) -> datetime | None:
+        asked.append((name, now, full_since))
+        return MORNING
+
+    look = await looks.look(dataclasses.replace(ABOUT, held_until=held_until))
+
+    assert look == dataclasses.replace(NOTHING, held=1, next_due_at=MORNING)
+    [(name, now, full_since)] = asked
+    assert (name, full_since) == ("me", None)
+    assert abs(now - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+async def test_a_look_tells_when_somebody_was_told_so_many_times(looks: Looks, sql: asyncpg.Connection):
+    await sql.execute(OWED.format(to="me"))
+    for hours in (9, 6, 3):
+        await sql.execute(MESSAGE.format("sent"))
+        await sql.execute(
+            "UPDATE wakebell.messages SET created_at = now() - make_interval(hours => $1) "
+            "WHERE id = (SELECT max(id) FROM wakebell.messages)",
+            hours,
+        )
+    ages: dict[int, timedelta | None] = {}
+    for most in (1, 3, 4):
+
+        def held_until(name: str, now: datetime, full_since: datetime | None, most: int = most) -> None:
+            ages[most] = None if full_since is None else now - full_since
+
+        await looks.look(dataclasses.replace(ABOUT, most_a_day={"me": most}, held_until=held_until))
+
+    assert {most: None if age is None else round(age / timedelta(hours=1)) for most, age in ages.items()} == {
+        1: 3,
+        3: 9,
+        4: None,
+    }

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -10,7 +9,7 @@ import pytest
 
 from app.domain.errors import LeaseLost
 from app.domain.jobs import Job
-from app.domain.messages import Body, DigestItem, Receipt
+from app.domain.messages import Body, Owed, OwedItem, Receipt
 from app.stores import messages as module
 from app.stores.database import Database
 from app.stores.jobs import Jobs
@@ -36,13 +35,13 @@ async def owe(sql: asyncpg.Connection, count: int = 1, *, to: str = "me", subscr
     )
 
 
-def plain(items: Sequence[DigestItem]) -> list[Body]:
-    text = "\n".join(item.title for item in items)
+def plain(owed: Owed) -> list[Body]:
+    text = "\n".join(item.title for item in owed.items)
     return [Body(body=f"<{text}>", text=text)]
 
 
-def one_each(items: Sequence[DigestItem]) -> list[Body]:
-    return [Body(body=item.title, text=item.title) for item in items]
+def one_each(owed: Owed) -> list[Body]:
+    return [Body(body=item.title, text=item.title, items=(place,)) for place, item in enumerate(owed.items)]
 
 
 class Desk:
@@ -86,6 +85,16 @@ def desk(messages: Messages, jobs: Jobs, sql: asyncpg.Connection) -> Desk:
     return Desk(messages, jobs, sql)
 
 
+async def told(sql: asyncpg.Connection) -> dict[str, list[str]]:
+    """The titles that each message tells, by its text."""
+    found = await sql.fetch(
+        "SELECT messages.text, array_agg(items.title ORDER BY owed.id) AS titles FROM wakebell.owed "
+        "JOIN wakebell.messages ON messages.id = owed.message_id JOIN wakebell.items ON items.id = owed.item_id "
+        "GROUP BY messages.id ORDER BY messages.id"
+    )
+    return {row["text"]: row["titles"] for row in found}
+
+
 async def open_rows(sql: asyncpg.Connection) -> int:
     return int(await sql.fetchval("SELECT count(*) FROM wakebell.owed WHERE message_id IS NULL"))
 
@@ -105,15 +114,18 @@ async def test_who_is_owed_something_is_composed_for(messages: Messages, sql: as
 
 async def test_what_is_owed_becomes_a_frozen_message_and_its_job(desk: Desk, sql: asyncpg.Connection):
     await owe(sql, 2, subscriptions='["a", "b"]')
-    given: list[DigestItem] = []
+    given: list[Owed] = []
 
-    def compose(items: Sequence[DigestItem]) -> list[Body]:
-        given.extend(items)
-        return plain(items)
+    def compose(owed: Owed) -> list[Body]:
+        given.append(owed)
+        return plain(owed)
 
     assert await desk.compose(compose=compose) == 1
 
-    assert given[0] == DigestItem(title="gig 1", link="https://x.example/1", source="board", subscriptions=("a", "b"))
+    [owed] = given
+    item = OwedItem(title="gig 1", link="https://x.example/1", source="board", subscriptions=("a", "b"))
+    assert (owed.items[0], owed.more, owed.told_at) == (item, 0, ())
+    assert owed.now == await sql.fetchval("SELECT created_at FROM wakebell.messages")
     row = await desk.row()
     assert (row["recipient"], row["channel"], row["kind"], row["status"]) == ("me", "line", "items", "queued")
     assert (row["body"], row["text"], row["attempts"]) == ("<gig 1\ngig 2>", "gig 1\ngig 2", 0)
@@ -138,6 +150,84 @@ async def test_one_round_may_be_several_messages(desk: Desk, sql: asyncpg.Connec
     assert await open_rows(sql) == 0
     keys = await sql.fetch("SELECT DISTINCT retry_key FROM wakebell.messages")
     assert len(keys) == 3
+
+
+async def test_each_item_is_tied_to_the_message_that_shows_it(desk: Desk, sql: asyncpg.Connection):
+    await owe(sql, 3)
+
+    await desk.compose(compose=one_each)
+
+    assert await told(sql) == {"gig 1": ["gig 1"], "gig 2": ["gig 2"], "gig 3": ["gig 3"]}
+
+
+async def test_what_no_message_shows_is_tied_to_the_last_one(desk: Desk, sql: asyncpg.Connection):
+    await owe(sql, 3)
+
+    await desk.compose(compose=lambda owed: [Body(body="1", text="1", items=(1,)), Body(body="2", text="2")])
+
+    assert await told(sql) == {"1": ["gig 2"], "2": ["gig 1", "gig 3"]}
+
+
+async def test_what_is_over_the_most_is_counted_and_told_by_the_last_message(desk: Desk, sql: asyncpg.Connection):
+    await owe(sql, 500)
+    given: list[Owed] = []
+
+    def compose(owed: Owed) -> list[Body]:
+        given.append(owed)
+        return one_each(owed)
+
+    assert await desk.compose(compose=compose, most=2) == 2
+
+    assert [(len(owed.items), owed.more) for owed in given] == [(2, 498)]
+    assert {text: len(titles) for text, titles in (await told(sql)).items()} == {"gig 1": 1, "gig 2": 499}
+    assert await open_rows(sql) == 0
+
+
+async def test_very_many_are_counted_in_portions(desk: Desk, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "MOST_COUNTED", 5)
+    await owe(sql, 10)
+
+    await desk.compose(most=2)
+
+    assert await open_rows(sql) == 3
+
+
+async def test_where_nothing_is_composed_all_is_still_owed(desk: Desk, sql: asyncpg.Connection):
+    await owe(sql, 3)
+
+    assert await desk.compose(compose=lambda _: [], most=2) == 0
+
+    assert await open_rows(sql) == 3
+    assert await sql.fetchval("SELECT status FROM wakebell.jobs WHERE type = 'compose_messages'") == "done"
+
+
+async def test_composing_knows_when_somebody_was_told(desk: Desk, sql: asyncpg.Connection):
+    given: list[Owed] = []
+
+    def compose(owed: Owed) -> list[Body]:
+        given.append(owed)
+        return plain(owed)
+
+    for _ in range(4):
+        await owe(sql)
+        await desk.compose(compose=compose, most_a_day=2)
+
+    at = [row[0] for row in await sql.fetch("SELECT created_at FROM wakebell.messages ORDER BY id")]
+    assert [owed.told_at for owed in given] == [(), (at[0],), (at[1], at[0]), (at[2], at[1])]
+
+
+async def test_what_a_template_tells_comes_along(desk: Desk, sql: asyncpg.Connection):
+    await owe(sql)
+    await sql.execute(
+        "UPDATE wakebell.items SET text = 'long', fields = '{\"budget\": 7.5}', published_at = '2026-11-30 09:00Z'"
+    )
+    given: list[OwedItem] = []
+
+    await desk.compose(compose=lambda owed: [*map(given.append, owed.items)] and plain(owed))
+
+    [item] = given
+    assert (item.text, item.fields) == ("long", {"budget": 7.5})
+    assert item.published_at == datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
 async def test_two_composings_at_once_never_share_a_row(desk: Desk, sql: asyncpg.Connection):
@@ -174,14 +264,14 @@ async def test_rows_that_somebody_else_has_told_roll_the_composing_back(desk: De
 
     with pytest.raises(LeaseLost, match="told by somebody else"):
         async with desk.messages._database.transaction() as db:
-            await module._hold_in(db, message["id"], ids)
+            await module._hold_in(db, dict.fromkeys(ids, message["id"]))
 
 
 async def test_a_composing_that_fails_writes_nothing(desk: Desk, sql: asyncpg.Connection):
     await owe(sql, 2)
 
-    def broken(items: Sequence[DigestItem]) -> list[Body]:
-        raise KeyError(items)
+    def broken(owed: Owed) -> list[Body]:
+        raise KeyError(owed)
 
     with pytest.raises(KeyError):
         await desk.compose(compose=broken)
