@@ -73,6 +73,7 @@ class Worker:
         # By the monotonic clock; a source's due time is the database's, so only the time left until then counts.
         self._tick_at = -math.inf
         self._source_due_at = math.inf
+        self._held_until = math.inf
         self._rescued_at = -math.inf
 
     async def run(self) -> None:
@@ -126,7 +127,7 @@ class Worker:
         stores = self._service.stores
         await stores.require_schema()
         now = time.monotonic()
-        if now >= self._source_due_at:
+        if now >= min(self._source_due_at, self._held_until):
             return True
         if now - self._rescued_at >= RESCUE_SECONDS:
             rescued = await stores.jobs.rescue()
@@ -153,6 +154,7 @@ class Worker:
             self._tick_at = begun + self._every
         if not self._service.stopping.requested:
             self._source_due_at = await self._next_source(begun, summary)
+            self._held_until = _end_of_holding(begun, summary)
         return summary
 
     async def _next_source(self, begun: float, summary: dict[str, Any]) -> float:
@@ -175,6 +177,14 @@ class Worker:
             log.info("database can be used again")
         self._away = False
         self._failed = 0
+
+
+def _end_of_holding(begun: float, summary: dict[str, Any]) -> float:
+    """When what is held back from somebody may be told, or what is due before that."""
+    if not summary["messages"]["held"] or summary["next_due_at"] is None:
+        return math.inf
+    left = datetime.fromisoformat(summary["next_due_at"]) - datetime.fromisoformat(summary["started_at"])
+    return begun + left.total_seconds() + 1 if left.total_seconds() > 0 else math.inf  # else it is tried already
 
 
 def _without_heartbeat(service: Service) -> Service:

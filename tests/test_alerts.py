@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -144,3 +145,23 @@ async def test_a_channel_that_breaks_over_it_is_told_in_the_inbox_and_keeps_nobo
 
     assert [(recipient, channel) for recipient, channel, _ in await told(sql)] == expected
     assert "a bug of this channel" in caplog.text
+
+
+async def test_alerts_go_through_in_quiet_hours_unless_the_recipient_says_otherwise(
+    database_url: str, tmp_path: Path, sql: asyncpg.Connection
+):
+    now = datetime.now(UTC)
+    hour = timedelta(hours=1)
+    hours = f'quiet_hours = "{now - hour:%H:%M}-{now + hour:%H:%M}"\n'
+    text = CONFIGURATION.replace('language = "th"\n', f'language = "th"\n{hours}')
+    text = text.replace('"inbox"\n', f'"inbox"\n{hours}quiet_alerts = true\n')
+    async with a_batch(a_service(database_url, tmp_path, text)) as ctx:
+        await alerts.judge(ctx)
+
+    waits = await sql.fetch(
+        "SELECT messages.recipient, jobs.run_after - now() AS wait FROM wakebell.messages "
+        "JOIN wakebell.jobs ON jobs.unique_key = CAST(messages.id AS text) AND jobs.type = 'send_message'"
+    )
+    wait_by_recipient = {row["recipient"]: row["wait"] for row in waits}
+    assert wait_by_recipient["me"] <= timedelta(0)
+    assert timedelta(minutes=50) < wait_by_recipient["boss"] <= hour

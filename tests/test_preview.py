@@ -131,18 +131,34 @@ async def test_messages_are_composed_by_each_channel_and_counted_as_it_counts(tm
     }
 
 
+TEMPLATE = """template = '''
+{{ item.title|truncate(20) }}: {{ item.fields.budget }} {{ item.fields.company }} {{ item.published|time('date') }}
+{{ item.text }}
+'''
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "template", "pushes"),
+    [("max_items_per_tick = 500\n", "", 2), ("", "", 1), ("max_items_per_tick = 20\n", TEMPLATE, 1)],
+)
 @respx.mock
-async def test_a_tick_sends_the_very_messages_that_the_preview_shows(
-    tmp_path: Path, database_url: str, sql: asyncpg.Connection
+async def test_a_tick_sends_the_very_messages_that_the_preview_shows(  # noqa: PLR0917 - three of them are a table's
+    tmp_path: Path, database_url: str, sql: asyncpg.Connection, limits: str, template: str, pushes: int
 ):
+    respx.get("https://api.line.me/v2/bot/message/quota").respond(200, json={"type": "none"})
+    respx.get("https://api.line.me/v2/bot/message/quota/consumption").respond(200, json={"totalUsage": 0})
     gigs = respx.get(URL).respond(200, json=[])
     push = respx.post(PUSH).respond(200)
     listed = [
         {"id": f"{letter}{number}", "name": f"python {letter}{number} {'x' * 250}"}
+        | {"pay": number * 1.5, "client": "مطور \0", "at": "2026-01-02T03:04:05Z", "body": "<p>a text"}
         for number in range(40)
         for letter in ("B", "a", "é", "ก")
     ]
-    service = a_service(database_url, tmp_path, CONFIGURATION)
+    text = CONFIGURATION.replace('language = "th"\n', f'language = "th"\n{limits}')
+    text = text.replace("[subscriptions.bots]\n", f"[subscriptions.bots]\n{template}")
+    service = a_service(database_url, tmp_path, text)
     await tick.run(service, budget=timedelta(seconds=25), max_jobs=100, trigger="test")
     gigs.respond(200, json=listed)
 
@@ -153,7 +169,10 @@ async def test_a_tick_sends_the_very_messages_that_the_preview_shows(
     sent = [[text["text"] for text in json.loads(call.request.content)["messages"]] for call in push.calls]
     shown = [[part["text"] for part in message["parts"]] for message in found["messages"]]
     assert sorted(shown) == sorted(sent)
-    assert len(sent) > 1
+    assert len(sent) == pushes
+    told = "".join(text for push in sent for text in push)
+    assert bool(template) == ("\u2068مطور\u2069 ศ. 2 ม.ค.\na text\n" in told)
+    assert limits.startswith("max_items_per_tick = 500") != ("และอีก " in told)
     await service.stores.database.dispose()
 
 
@@ -273,13 +292,19 @@ async def test_a_source_that_lists_nothing_is_said_to(tmp_path: Path):
 
 
 async def test_of_many_items_the_first_are_shown_and_all_are_told_as_far_as_one_message_goes(tmp_path: Path):
-    found = await previewed(load(tmp_path), [{"id": n, "name": f"python {n}"} for n in range(1000, 1600)])
+    configured = load(tmp_path, CONFIGURATION.replace("min = { budget = 500 }\nfields", 'any = ["1"]\n#'))
+
+    found = await previewed(configured, [{"id": n, "name": f"python {n} 1"} for n in range(1000, 1600)])
 
     assert found["reason"] == "the first 200 of its 600 items are shown"
-    assert found["warnings"][-1:] == ["me would hear of 500 items at once, and of the other 100 next"]
+    assert found["warnings"][-2:] == [
+        "me would be told 30 items and that there are 570 more: max_items_per_tick says how many",
+        "team would hear of 500 items at once, and of the other 100 next",
+    ]
     assert [item["key"] for item in found["items"]] == [str(n) for n in range(1000, 1200)]
-    text = "\n".join(part["text"] for message in found["messages"] for part in message["parts"])
-    assert ("python 1499" in text, "python 1500" in text) == (True, False)
+    mine, team = ("\n".join(part["text"] for part in message["parts"]) for message in found["messages"])
+    assert ("python 1029" in mine, "python 1030" in mine, mine.endswith("และอีก 570 รายการ")) == (True, False, True)
+    assert ("python 1499" in team, "python 1500" in team) == (True, False)
 
 
 async def test_a_pattern_that_takes_too_long_is_warned_of(tmp_path: Path):

@@ -58,12 +58,16 @@ class Ticks:
         return answer
 
 
-def summary(*, status: str = "ok", claimed: int = 0, remaining: int = 0) -> dict[str, Any]:
+def summary(
+    *, status: str = "ok", claimed: int = 0, remaining: int = 0, held: int = 0, next_due_at: str | None = None
+) -> dict[str, Any]:
     return {
         "status": status,
         "started_at": "2026-11-30T09:00:00Z",
         "budget_exhausted": False,
         "jobs": {"claimed": claimed, "remaining": remaining},
+        "messages": {"held": held},
+        "next_due_at": next_due_at,
     }
 
 
@@ -222,6 +226,27 @@ async def test_a_source_is_fetched_when_its_time_has_come(
         await worker.run()
 
     assert due == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("held", "next_due_at", "expected"),
+    [
+        (1, "2026-11-30T09:00:20Z", 2),
+        (1, "2026-11-30T09:00:00Z", 1),
+        (1, None, 1),
+        (0, "2026-11-30T09:00:20Z", 1),
+    ],
+)
+async def test_what_is_held_is_told_when_its_time_has_come(  # noqa: PLR0917 - three of them are a table's
+    service: Service, ticks: Ticks, pauses: Pauses, held: int, next_due_at: str | None, expected: int
+):
+    ticks.answers.append(summary(held=held, next_due_at=next_due_at))
+    worker = a_worker(service)
+    pauses.then = {1: lambda: setattr(worker, "_held_until", worker._held_until - 30), 2: worker.stop}
+
+    await worker.run()
+
+    assert len(ticks.asked) == expected
 
 
 async def test_what_a_killed_process_left_is_brought_back(service: Service, ticks: Ticks, pauses: Pauses):

@@ -36,9 +36,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """A complete round: everything the source lists now, in its order."""
+    """A round: everything the source lists now, in its order."""
 
     items: tuple[Item, ...]
+
+    whole: bool = True
+    """False: the end of the answer was missing. What it lists is told; what it does not list has not aged."""
 
     etag: str | None = None
     """Validators to send next time, byte for byte as they came."""

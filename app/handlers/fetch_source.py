@@ -138,6 +138,7 @@ async def _fetch(this: _Round) -> Fetched | Unchanged:
         source=source.name,
         http=this.visit.http,
         user_agent=ctx.service.user_agent,
+        primed=state.primed_at is not None,
         etag=state.etag if conditional else None,
         last_modified=state.last_modified if conditional else None,
     )

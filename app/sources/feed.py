@@ -128,6 +128,7 @@ def read(got: Downloaded, *, partly: bool = False) -> Fetched:
     items, warnings = feeds.items_of(parsed.entries)
     return Fetched(
         items=items,
+        whole=parsed.whole,
         etag=got.etag if parsed.whole else None,
         last_modified=got.last_modified if parsed.whole else None,
         ttl=parsed.ttl,

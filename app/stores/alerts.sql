@@ -1,6 +1,6 @@
 -- name: look
 -- Whether there is anything to judge, and to tell of parked jobs: probes of partial indexes that are nearly always empty.
--- The last has an order for the sake of its plan: EXISTS walked over all jobs.
+-- The last ones have an order for the sake of their plans: EXISTS walked over all recipients, and all jobs.
 SELECT
     EXISTS (SELECT FROM wakebell.jobs WHERE status = 'failed' AND judged_finish IS DISTINCT FROM finished_at)
     OR EXISTS (
@@ -16,8 +16,11 @@ SELECT
     OR EXISTS (
         SELECT FROM wakebell.channels
         WHERE judged_low IS DISTINCT FROM low_at OR judged_park IS DISTINCT FROM parked_at)
-    OR EXISTS (
-        SELECT FROM wakebell.recipients WHERE blocked_at IS NOT NULL AND judged_block IS DISTINCT FROM blocked_at)
+    OR (
+        SELECT address FROM wakebell.recipients
+        WHERE blocked_at IS NOT NULL AND judged_block IS DISTINCT FROM blocked_at
+        ORDER BY address
+        LIMIT 1) IS NOT NULL
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
     (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
 

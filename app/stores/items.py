@@ -106,7 +106,8 @@ class Items:
 
         That is: fresh items, new keys of known ones, what is owed, the validators, the primed mark, what the round says
         of its source, the end of the job. Where it lists nothing for no reason that is known (it has listed something
-        before, or `unexplained`), or its keys cannot be believed, the validators are not those of such a round.
+        before, or `unexplained`), or its keys cannot be believed, or its end is missing, the validators are not those of
+        such a round.
 
         `marked` are the items as `identity.marked` has them, by `apart`; worked out here where it is not given.
         `merge_with` are the sources, with itself, of which nobody hears the same twice, where `watch` says so.
@@ -144,9 +145,8 @@ class Items:
                 unstable=by_key.unstable,
                 empty=empty,
             )
-            await sources.settle_in(
-                db, source, fingerprint, visited, None if empty else _complete(fetched, by_key, stored)
-            )
+            complete = _complete(fetched, by_key, stored) if fetched.whole and not empty else None
+            await sources.settle_in(db, source, fingerprint, visited, complete)
             await states.judge_in(db, source, watch, _read(fetched, stored))
             if stored.primed:
                 await messages.note_in(db, note(len(by_key.kept)))
@@ -215,7 +215,10 @@ def _detail(value: Any) -> Any:
         return value
     if isinstance(value, int | float) and abs(value) < MOST_NUMBER:
         return value
-    return clean(str(value), limit=DETAIL_LENGTH)
+    try:
+        return clean(str(value), limit=DETAIL_LENGTH)
+    except ValueError:  # Python writes no number of more than some thousand digits
+        return None
 
 
 def _row(keyed: Keyed, *, now: datetime, oldest_at: datetime | None, max_age: timedelta | None) -> dict[str, Any]:

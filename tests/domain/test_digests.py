@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,3 +164,68 @@ def test_a_heap_of_marks_is_shortened_too():
 )
 def test_a_link_is_as_published_but_for_what_cannot_be_seen(link, shown):
     assert digests.shown_link(link) == shown
+
+
+def test_what_is_left_out_is_counted_at_the_end():
+    told = Digest(items=(item("Dev"), item("Cook")), more=37, to="me")
+
+    assert digests.as_text(told) == "39 new items\n\nDev\n\nCook\n\nboard · python\n\nand 37 more"
+
+
+def test_one_item_and_others_that_are_left_out():
+    told = Digest(items=(item("Dev"),), more=1, to="me", language="vi")
+
+    assert digests.as_text(told) == "Có 2 mục mới\n\nDev\nboard · python\n\nvà 1 mục khác"
+
+
+def test_where_no_item_is_shown_their_number_is():
+    assert digests.as_text(Digest(more=1, to="me")) == "1 new item"
+    assert digests.as_text(Digest(more=12, to="me", language="my")) == "အသစ် 12 ခု ရှိပါသည်"
+
+
+def test_items_in_other_words_stand_among_the_others():
+    other = replace(item("Cook", "https://e.test/2"), lines=("> COOK", "> now"))
+
+    text = digests.as_text(digest(item("Dev", "https://e.test/1"), other))
+
+    assert text == "2 new items\n\nDev\nhttps://e.test/1\nboard · python\n\n> COOK\n> now"
+
+
+def test_items_that_are_all_in_other_words_give_no_reason():
+    others = (replace(item(title), lines=(title.upper(),)) for title in ("Dev", "Cook"))
+
+    assert digests.as_text(digest(*others)) == "2 new items\n\nDEV\n\nCOOK"
+
+
+def test_a_link_in_other_words_that_no_part_could_hold_is_left_out():
+    told = replace(item("Dev"), lines=("see https://e.test/" + "x" * 100 + " now",))
+    alone = replace(item("Dev"), lines=("https://e.test/" + "x" * 100,))
+
+    assert digests.lay_out(digest(told), limit=50, length=len) == ["see  now"]
+    assert digests.lay_out(digest(alone), limit=50, length=len) == ["Dev"]
+
+
+@given(many_items(), st.integers(min_value=80, max_value=400), st.integers(min_value=0, max_value=3))
+def test_each_item_is_in_the_portion_in_which_it_begins(items, limit, more):
+    told = Digest(items=items, more=more, to="me")
+
+    portions = digests.portions(told, limit=limit, length=textcut.utf16_units)
+
+    assert [place for portion in portions for place in portion.items] == list(range(len(items)))
+    for portion in portions:
+        for place in portion.items:
+            assert f"{place})" in portion.text
+
+
+def test_a_note_shows_no_items():
+    portions = digests.portions(Digest(note="all\n\nis well", to="me"), limit=50, length=len)
+
+    assert portions == [digests.Portion("all\n\nis well", ())]
+
+
+@given(st.text(max_size=80), st.integers(min_value=1, max_value=60))
+def test_lines_are_no_longer_than_they_may_be_but_for_the_marks_that_close_them(text, characters):
+    lines = digests.shown_lines(text, characters=characters)
+
+    assert sum(len(line.rstrip("\u2069")) for line in lines) <= characters
+    assert all(line.strip() for line in lines)

@@ -18,6 +18,7 @@ WHOLE = [
     "မာ",
     "က္ခ",  # stacked
     "ကျွန်ုပ်",
+    "အင်္ဂါ",  # stacked under an ending consonant
     "👩‍👩‍👧",
     "👍🏽",
     "❤️‍🔥",
@@ -88,6 +89,26 @@ def test_the_best_place_for_a_cut_is_an_empty_line_then_a_line_then_a_space():
     assert textcut.cut("one two\nthree", limit=8, length=len) == ["one two", "three"]
     assert textcut.cut("one two three", limit=8, length=len) == ["one two", "three"]
     assert textcut.cut("abcdefghij", limit=4, length=len) == ["abcd", "efgh", "ij"]
+
+
+def test_a_link_is_not_cut_even_where_no_space_parts_it_from_its_word():
+    text = "ดูที่" + "https://e.test/abc" + " " + "รายการ" * 4
+
+    parts = textcut.cut(text, limit=20, length=len)
+
+    assert parts[:2] == ["ดูที่", "https://e.test/abc"]
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+
+
+LINKED = st.lists(st.sampled_from(["ที่", "မြန်", "dev ", "\n", "https://e.test/a?b=c ", "ftp://e.test/ "]), max_size=40)
+
+
+@given(LINKED.map("".join), st.integers(min_value=24, max_value=60))
+def test_no_link_that_fits_is_cut(text, limit):
+    parts = textcut.cut(text, limit=limit, length=textcut.utf16_units)
+
+    whole = [link for link in textcut.LINK.findall(text) if textcut.utf16_units(link) <= limit]
+    assert sorted(link for part in parts for link in textcut.LINK.findall(part)) == sorted(whole)
 
 
 def test_a_space_under_a_mark_is_no_place_for_a_cut():

@@ -116,8 +116,9 @@ class Stage:
         (self.folder / "handlers" / f"{name}.py").write_text(dedent(text), "utf-8")
 
     async def make_due(self) -> None:
-        """Each source and each waiting job, as if its time had come."""
+        """Each source and each waiting job, as if its time had come, and each pause of a channel had passed."""
         await self.sql.execute("UPDATE wakebell.sources SET due_at = now()")
+        await self.sql.execute("UPDATE wakebell.queues SET paused_until = NULL WHERE starts_with(name, 'wakebell.')")
         await self.sql.execute(
             "UPDATE wakebell.jobs SET run_after = now() - interval '1 second' "
             "WHERE status = 'pending' AND run_after > now()"
@@ -157,6 +158,21 @@ class Stage:
 
     async def source(self, name: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = await self.sql.fetchrow("SELECT * FROM wakebell.sources WHERE name = $1", name)
+        return found
+
+    async def an_hour_later(self) -> None:
+        """For what is asked of a provider once an hour; and everything is due."""
+        await self.sql.execute(
+            "UPDATE wakebell.channels SET quota_tried_at = now() - interval '1 hour', "
+            "parked_at = parked_at - interval '2 hours'"
+        )
+        await self.make_due()
+
+    async def alerts(self) -> list[Mapping[str, Any]]:
+        """The messages about alerts, in order."""
+        found: list[Mapping[str, Any]] = await self.sql.fetch(
+            "SELECT recipient, channel, status, text FROM wakebell.messages WHERE kind = 'alert' ORDER BY id"
+        )
         return found
 
     async def notes(self) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.line import Answer
 from tests.flow.service import Service
 from tests.flow.stage import Stage
 
@@ -43,25 +44,103 @@ async def test_a_replica_that_does_not_know_the_channel_leaves_the_message_to_on
     assert stage.line.count("Driver") == {"Driver": 1}
 
 
-@pytest.mark.parametrize("status", [500, 429, 503])
+@pytest.mark.parametrize("refusal", [500, "rate", 503])
 async def test_two_refusals_for_now_and_then_an_answer_tell_it_once_by_one_key(
     stage: Stage,
     service: Service,
-    status: int,
+    refusal: Answer,
 ):
-    stage.line.answers.extend([status, status])
+    stage.line.answers.extend([refusal, refusal])
 
     for expected in ("retrying", "retrying", "sent"):
         summary = await service.tick()
         assert summary["messages"][expected] == 1
-        assert (await message(stage))["status"] == expected
         await stage.make_due()
     await service.tick()
 
+    assert (await message(stage))["status"] == "sent"
     assert len({push.key for push in stage.line.tries}) == 1
     assert len(stage.line.tries) == 3
     assert stage.line.count("Driver") == {"Driver": 1}
     stage.line.assert_keys_frozen()
+
+
+async def test_a_rate_limit_that_one_replica_meets_holds_for_the_other(stage: Stage, service: Service):
+    other = await stage.serve()
+    stage.line.answers.append("rate")
+
+    await service.tick()
+    summary = await other.tick()
+
+    assert len(stage.line.tries) == 1
+    assert summary["messages"]["sent"] == 0
+    row = await message(stage)
+    assert (row["status"], row["attempts"], row["first_tried_at"]) == ("queued", 0, None)
+    await stage.make_due()
+    await other.tick()
+    assert stage.line.count("Driver") == {"Driver": 1}
+
+
+async def test_a_spent_month_parks_the_channel_until_line_shows_room(stage: Stage, service: Service):
+    stage.line.allowance, stage.line.spent = 200, 150
+    stage.line.answers.append("spent")
+
+    first = await service.tick()
+    await stage.make_due()
+    second = await service.tick()
+
+    assert len(stage.line.tries) == 1, "nothing is pushed while it is parked"
+    assert (await message(stage))["status"] == "queued"
+    assert (first["alerts"]["opened"], second["alerts"]["opened"]) == (1, 0)
+    [alert] = await stage.alerts()
+    assert (alert["recipient"], alert["status"]) == ("inbox", "sent")
+    assert alert["text"].splitlines()[1].startswith("Channel line takes nothing for now")
+    await stage.an_hour_later()
+
+    await service.tick()
+
+    assert stage.line.count("Driver") == {"Driver": 1}
+    assert stage.line.asked == 2
+
+
+async def test_the_last_messages_of_the_month_are_kept_for_alerts(stage: Stage, service: Service):
+    stage.line.allowance, stage.line.spent = 200, 190
+
+    summary = await service.tick()
+
+    assert (summary["messages"]["composed"], summary["messages"]["held"]) == (0, 1)
+    assert stage.line.spent == 191, "the alert that says so"
+    assert "Messages of channel line run low for this month: 190 of 200 messages are used" in stage.line.told
+    stage.line.allowance = 5000  # somebody has bought more
+    await stage.an_hour_later()
+    await service.tick()
+    assert stage.line.count("Driver") == {"Driver": 1}
+
+
+async def test_nobody_there_stops_that_recipient_and_the_fallback_is_told(stage: Stage, service: Service):
+    stage.telling += '\n[recipients.other]\nchannel = "line"\nto = "U2"\n[subscriptions.more]\nto = ["me", "other"]\n'
+    stage.telling = stage.telling.replace('to = "env:LINE_USER"', 'to = "env:LINE_USER"\nfallback = "inbox"')
+    with_fallback = await stage.serve()
+    stage.line.answers.append("nobody")
+    await service.tick()  # which knows of no fallback
+    assert await stage.sql.fetchval("SELECT name FROM wakebell.recipients WHERE blocked_at IS NOT NULL") == "me"
+    [alert] = await stage.alerts()
+    assert alert["text"].splitlines()[1].startswith("Recipient me is not reached any more")
+    assert (await message(stage))["status"] == "failed"
+    stage.feeds.feeds["jobs"].add("Painter")
+    await stage.make_due()
+
+    await with_fallback.tick()
+
+    told = await stage.sql.fetch(
+        "SELECT recipient, text FROM wakebell.messages WHERE kind = 'items' AND status = 'sent'"
+    )
+    by_name = {row["recipient"]: row["text"] for row in told}
+    assert set(by_name) == {"inbox", "other"}
+    assert "Driver" in by_name["inbox"]
+    assert "Painter" in by_name["inbox"]
+    assert [push.to for push in stage.line.tries if push.to == "U2"] == ["U2"]
+    assert len(stage.line.tries) == 2
 
 
 async def test_a_push_whose_answer_was_lost_is_sent_when_line_says_that_it_had_it(stage: Stage, service: Service):

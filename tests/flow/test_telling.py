@@ -120,6 +120,7 @@ async def test_a_scheduler_that_gives_up_and_rings_again_changes_nothing(stage: 
 
     summary = await service.tick()
 
+    await until(lambda: stage.line.count("Driver")["Driver"], told="the tick that nobody waits for goes on")
     await stage.until_disconnected()
     assert summary["status"] == "ok"
     assert stage.line.count("Driver") == {"Driver": 1}

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import asyncpg
 
 from app.context import Context
 from app.domain.messages import Body, Digest
+from app.domain.quiet import QuietHours
+from app.domain.wording import Wording
+from app.handlers import compose_messages
 from app.plans import messages as plan
-from tests.fakes.batches import seen
+from tests.fakes.batches import claim, seen
 from tests.handlers.conftest import Channel, Run
 
 
@@ -84,7 +91,7 @@ async def test_a_tick_asks_for_no_composing_in_quiet_hours_and_tells_when_they_a
     ctx: Context, sql: asyncpg.Connection, channel: Channel, run: Run
 ):
     await owe(sql, "a", "b")
-    quiet = with_recipient(ctx, quiet_hours=NOW_IS_QUIET())
+    quiet = with_recipient(ctx, quiet_hours=this_hour())
 
     held = await seen(quiet)
     await plan.plan(quiet, held)
@@ -106,8 +113,7 @@ async def test_a_composing_that_was_asked_for_just_before_composes_nothing_in_qu
 ):
     await owe(sql, "a")
     await plan.plan(ctx, await seen(ctx))
-    ctx.service.settings.recipients  # noqa: B018
-    quiet = with_recipient(ctx, quiet_hours=NOW_IS_QUIET())
+    quiet = with_recipient(ctx, quiet_hours=this_hour())
     job = await claim(quiet, "compose_messages", own=True)
 
     await compose_messages.handle(compose_messages.Payload(recipient="me"), quiet.of(job))
@@ -152,7 +158,7 @@ async def test_a_template_that_fails_is_noted_in_the_summary(
     assert templated.tally.errors == ["template of subscription all failed: items are told in the service's own words"]
 
 
-def NOW_IS_QUIET() -> QuietHours:  # noqa: N802 - reads as what it is
+def this_hour() -> QuietHours:
     """An hour around this instant, in UTC."""
     now = datetime.now(UTC)
     hour = timedelta(hours=1)

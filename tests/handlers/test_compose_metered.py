@@ -21,7 +21,7 @@ from app.plans import messages as plan
 from tests.fakes.batches import LEASE, a_batch, a_service, seen
 from tests.handlers.conftest import Channel, Run
 
-TICK = timedelta(minutes=30)
+TICK = timedelta(hours=1)
 MONTH = timedelta(days=3)
 
 CONFIGURATION = """
@@ -130,13 +130,11 @@ async def test_of_a_hundred_at_once_one_asks(ctx: Context, line: Line):
 async def test_what_was_composed_since_the_provider_was_asked_is_spent(
     ctx: Context, sql: asyncpg.Connection, run: Run, line: Line
 ):
-    line.limit, line.used = 200, 188
-    for title in ("a", "b"):
-        await owe(sql, title)
-        assert await status(ctx, run) == "done"
-        await sql.execute("UPDATE wakebell.messages SET created_at = created_at - interval '40 days'")
+    line.limit, line.used = 200, 189
+    await owe(sql, "a")
+    assert await status(ctx, run) == "done"
 
-    await owe(sql, "c")
+    await owe(sql, "b")
 
     assert await status(ctx, run) == "pending", "the reserve is for alerts"
     assert line.asked == 1
@@ -164,16 +162,14 @@ async def test_a_group_costs_its_members_which_are_counted_once_a_day(
     line.used = 160
     await owe(sql, "a", to="group")
 
-    assert await status(ctx, run) == "pending"
+    assert await status(ctx, run) == "pending", "there are thirty left, and it has forty members"
 
-    await owe(sql, "b", to="me")
-    assert await status(ctx, run) == "done"
     line.used = 0
     await sql.execute("UPDATE wakebell.channels SET quota_tried_at = now() - interval '1 hour'")
     assert (await run("compose_messages"))["status"] == "done"
-    assert line.counted.count("C1") == 1
+    assert line.counted == ["C1"]
     standing = await ctx.stores.reach.standing(channel="line", address="", recipient="me", counted=True)
-    assert (standing.allowance.used, standing.further_members) == (41, 39)
+    assert (standing.allowance.used, standing.further_members) == (40, 39)
 
 
 async def test_as_many_as_one_likes_are_not_spread(ctx: Context, sql: asyncpg.Connection, run: Run, line: Line):
@@ -222,7 +218,7 @@ async def drain(ctx: Context) -> None:
     own = handlers.own()
     while True:
         jobs = await ctx.stores.jobs.claim(
-            own=True, limit=24, leases={name: LEASE for name in own}, token=ctx.random.getrandbits(62)
+            own=True, limit=24, leases=dict.fromkeys(own, LEASE), token=ctx.random.getrandbits(62)
         )
         if not jobs:
             return
@@ -231,7 +227,7 @@ async def drain(ctx: Context) -> None:
 
 
 async def put_forward(sql: asyncpg.Connection, begun: list[datetime]) -> None:
-    """Half an hour later: everything that has happened is half an hour longer ago."""
+    """An hour later: everything that has happened is an hour longer ago."""
     begun[0] -= TICK
     await sql.execute(
         "UPDATE wakebell.messages SET created_at = created_at - $1::interval, "
@@ -270,7 +266,8 @@ async def test_a_short_month_with_news_in_each_tick_is_told_whole_for_what_it_ha
     assert told == [f"item {number}" for number in range(ticks)]
     assert 18 <= spent <= 19
     waits = await sql.fetchval(
-        "SELECT max(m.created_at - o.created_at) FROM wakebell.owed AS o JOIN wakebell.messages AS m ON m.id = o.message_id"
+        "SELECT max(m.created_at - o.created_at) FROM wakebell.owed AS o "
+        "JOIN wakebell.messages AS m ON m.id = o.message_id"
     )
-    assert waits <= timedelta(hours=6)
-    assert line.asked <= ticks / 2 + 2
+    assert waits <= timedelta(hours=8)
+    assert line.asked <= ticks + 1

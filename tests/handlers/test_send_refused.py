@@ -264,6 +264,8 @@ async def test_nobody_there_stops_that_recipient_alone_and_what_is_owed_stays_ow
     held = await desk.compose()
     assert (held["status"], round(held["wait"] / timedelta(minutes=1))) == ("pending", 60)
     channel.answer = Receipt()
+    await desk.sql.execute("DELETE FROM wakebell.jobs WHERE type = 'compose_messages' AND status = 'pending'")
+    await desk.sql.execute("DELETE FROM wakebell.owed")
     await desk.owe("spare", "b")
     await desk.compose()
     await desk.send()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -14,6 +14,7 @@ from app.domain.alerts import Incident
 from app.domain.messages import Body
 from app.stores.alerts import SQL, Alerts, Judged, Telling
 from app.stores.database import Database
+from app.stores.reach import Reach
 
 RECIPIENTS = ["me", "boss"]
 SOURCES = ["board", "gigs"]
@@ -27,11 +28,14 @@ class Judge:
         self.opened: list[Incident] = []
         self.resolved: list[Incident] = []
         self.calls = 0
+        self.addresses = ["a1", "a2"]
 
     async def __call__(self, sources: list[str] | None = None, recipients: list[str] | None = None) -> Judged:
         return await self.alerts.judge(
             sources=SOURCES if sources is None else sources,
             recipients=RECIPIENTS if recipients is None else recipients,
+            channels=["line"],
+            addresses=self.addresses,
             compose=self.compose,
         )
 
@@ -57,8 +61,9 @@ def judge(database: Database) -> Judge:
 class World:
     """What fails and what goes well."""
 
-    def __init__(self, sql: asyncpg.Connection) -> None:
+    def __init__(self, sql: asyncpg.Connection, database: Database) -> None:
         self.sql = sql
+        self.database = database
 
     async def job(self, kind: str, status: str, reason: str | None = None) -> int:
         """One that has just ended, or not yet."""
@@ -90,6 +95,12 @@ class World:
             *(name, failures, reason),
         )
 
+    async def block(self, name: str, address: str) -> None:
+        await Reach(self.database).block(address=address, name=name, channel="line", reason="bot was kicked")
+
+    async def park(self, *, hours: int) -> None:
+        await Reach(self.database).park("line", "no more this month", until=datetime.now(UTC) + timedelta(hours=hours))
+
     async def alerts(self) -> list[dict[str, Any]]:
         return [dict(row) for row in await self.sql.fetch("SELECT * FROM wakebell.alerts ORDER BY id")]
 
@@ -102,8 +113,8 @@ class World:
 
 
 @pytest.fixture
-def world(sql: asyncpg.Connection) -> World:
-    return World(sql)
+def world(sql: asyncpg.Connection, database: Database) -> World:
+    return World(sql, database)
 
 
 async def test_nothing_wrong_is_nothing_told(judge: Judge, world: World):
@@ -450,7 +461,7 @@ async def test_names_with_signs_of_their_own_are_taken_as_they_are(judge: Judge,
 async def test_judges_at_once_tell_everything_once_and_never_stand_in_each_others_way(
     database: Database, sql: asyncpg.Connection
 ):
-    world = World(sql)
+    world = World(sql, database)
     judges = [Judge(database) for _ in range(4)]
     types = [f"type{number}" for number in range(6)]
 
@@ -489,6 +500,84 @@ async def test_an_alert_that_another_judge_holds_is_left_to_it(judge: Judge, wor
     assert await judge() == Judged(opened=0, resolved=1, open=0)
 
 
+async def test_a_blocked_recipient_is_told_once_and_again_when_somebody_is_there(judge: Judge, world: World):
+    await world.block("me", "a1")
+    assert await judge() == Judged(opened=1, resolved=0, open=1)
+    await world.block("me", "a1")  # one that was under way
+    assert await judge() == Judged(opened=0, resolved=0, open=1)
+    assert [(i.kind, i.subject, i.reason) for i in judge.opened] == [("recipient_blocked", "me", "bot was kicked")]
+
+    await Reach(world.database).unblock(address="a1", name="me")
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+
+    await world.block("me", "a1")
+    assert await judge() == Judged(opened=1, resolved=0, open=1)
+    assert judge.told[1] == ["recipient_blocked:me:healed"]
+
+
+async def test_another_address_in_the_configuration_ends_the_alert_about_the_old_one(judge: Judge, world: World):
+    await world.block("me", "a1")
+    await judge()
+
+    judge.addresses = ["a2"]
+
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+    assert await judge() == Judged(opened=0, resolved=0, open=0)
+
+
+async def test_a_parked_channel_is_told_until_the_month_is_over(judge: Judge, world: World):
+    await world.park(hours=1)
+    await world.park(hours=2)
+    assert await judge() == Judged(opened=1, resolved=0, open=1)
+    assert await judge() == Judged(opened=0, resolved=0, open=1)
+
+    await world.sql.execute("UPDATE wakebell.channels SET parked_until = now()")
+
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+    assert judge.told == (["channel_parked:line"], ["channel_parked:line:healed"])
+
+
+async def test_room_that_was_seen_for_a_moment_is_one_alert_and_not_many(judge: Judge, world: World):
+    await world.park(hours=2)
+    await judge()
+
+    for _ in range(3):
+        await world.sql.execute("UPDATE wakebell.channels SET parked_until = NULL, freed_at = now()")
+        await judge()
+        await world.park(hours=2)
+        await judge()
+
+    assert judge.told == (["channel_parked:line"], [])
+    await world.sql.execute("UPDATE wakebell.channels SET parked_until = NULL, freed_at = now() - interval '3 hours'")
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+
+
+async def test_a_month_that_runs_low_is_told_once_in_it(judge: Judge, world: World):
+    reach = Reach(world.database)
+    await reach.claim_reading("line")
+    ends = datetime.now(UTC) + timedelta(days=9)
+    for reason in ("12 h apart", "13 h apart"):
+        await reach.mark_low("line", reason, until=ends)
+        await judge()
+    assert [(i.kind, i.subject, i.reason) for i in judge.opened] == [("quota_low", "line", "12 h apart")]
+
+    await world.sql.execute("UPDATE wakebell.channels SET low_until = now()")
+
+    assert await judge() == Judged(opened=0, resolved=1, open=0)
+    await reach.mark_low("line", "the next month", until=ends + timedelta(days=31))
+    assert await judge() == Judged(opened=1, resolved=0, open=1)
+
+
+async def test_what_is_configured_no_more_is_nobodys_concern(judge: Judge, world: World):
+    await world.block("me", "a1")
+    await world.park(hours=2)
+    await judge()
+    await world.sql.execute("UPDATE wakebell.alerts SET subject = 'gone' || subject")
+
+    assert (await judge()).resolved == 2
+    assert sorted(judge.told[1]) == ["channel_parked:goneline:gone", "recipient_blocked:goneme:gone"]
+
+
 async def test_pruning_takes_the_oldest_closed_ones_and_no_open_one(judge: Judge, world: World):
     for kind in ("a", "b", "c"):
         await world.job(kind, "failed")
@@ -513,14 +602,21 @@ SELECT 'r' || n % 5, 'line', 'sent', '', '', now() - make_interval(secs => n), n
 FROM generate_series(1, 50000) AS n;
 INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at)
 SELECT 'http', 'ok', now() - make_interval(mins => n), now() FROM generate_series(1, 5000) AS n;
+INSERT INTO wakebell.recipients (address, name, channel, blocked_at, judged_block)
+SELECT md5(n::text), 'r' || n, 'line', at, at
+FROM generate_series(1, 20000) AS n CROSS JOIN LATERAL (SELECT CASE WHEN n % 2 = 0 THEN now() END) AS blocked (at);
 """
 OPEN = """
 INSERT INTO wakebell.alerts (key, kind, subject, failed_at, judged_at)
 SELECT kind || ':' || subject, kind, subject, now() - interval '9 days', now() - interval '9 days'
-FROM (VALUES ('job_failed', 'gone'), ('job_failed', 'greet1'), ('message_failed', 'me'), ('source_failing', 'board'))
-  AS given (kind, subject)
+FROM (VALUES ('job_failed', 'gone'), ('job_failed', 'greet1'), ('message_failed', 'me'), ('source_failing', 'board'),
+    ('recipient_blocked', 'r2'), ('channel_parked', 'line'), ('quota_low', 'line')) AS given (kind, subject)
 """
-PARAMS: dict[str, list[Any]] = {"look": [3, "{board}"], "open": [3, "{board}"], "resolve": ["{board}", "{me}", 1001]}
+PARAMS: dict[str, list[Any]] = {
+    "look": [3, "{board}"],
+    "open": [3, "{board}"],
+    "resolve": ["{board}", "{me}", "{c81e728d9d4c2f636f067f89cc14862c}", "{line}", 1001],
+}
 
 
 @pytest.mark.timeout(300)
@@ -528,7 +624,9 @@ PARAMS: dict[str, list[Any]] = {"look": [3, "{board}"], "open": [3, "{board}"], 
 async def test_its_statements_read_no_table_as_a_whole(sql: asyncpg.Connection, *, analyzed: bool):
     await sql.execute(HISTORY)
     if analyzed:
-        await sql.execute("VACUUM ANALYZE wakebell.jobs, wakebell.messages, wakebell.ticks, wakebell.alerts")
+        await sql.execute(
+            "VACUUM ANALYZE wakebell.jobs, wakebell.messages, wakebell.ticks, wakebell.alerts, wakebell.recipients"
+        )
 
     for script in ("SELECT 1", OPEN):
         await sql.execute(script)
@@ -543,7 +641,7 @@ async def read(sql: asyncpg.Connection, statement: str, params: list[Any]) -> in
     [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *params))
     await transaction.rollback()
     scanned = {node["Relation Name"] for node in nodes(plan["Plan"]) if node["Node Type"] == "Seq Scan"}
-    assert scanned <= {"alerts", "sources"}, statement
+    assert scanned <= {"alerts", "sources", "channels"}, statement
     return int(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"])
 
 

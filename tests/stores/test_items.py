@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -44,15 +45,27 @@ class Board:
         return job
 
     async def store(
-        self, job: Job, items: Sequence[Item], *, to: Sequence[str] = ("me",), fingerprint: str = "feed:1"
+        self,
+        job: Job,
+        items: Sequence[Item],
+        *,
+        to: Sequence[str] = ("me",),
+        fingerprint: str = "feed:1",
+        whole: bool = True,
+        detailed: bool = False,
+        whole: bool = True,
     ) -> Round | None:
         return await self.items.add_round(
             job,
             source=self.name,
             fingerprint=fingerprint,
-            fetched=Fetched(items=tuple(items), etag='"e1"', last_modified="Mon"),
+            fetched=Fetched(items=tuple(items), whole=whole, etag='"e1"', last_modified="Mon"),
             visited=Visited(host=f"{self.name}.example", gap=timedelta(seconds=1)),
-            matches=[Match(key=item.key, recipient=name, subscriptions=("all",)) for item in items for name in to],
+            matches=[
+                Match(key=item.key, recipient=name, subscriptions=("all",), detailed=detailed)
+                for item in items
+                for name in to
+            ],
             keep=45 * DAY,
             note=lambda known: f"watching {known}",
         )
@@ -291,6 +304,18 @@ async def test_an_item_that_is_no_longer_listed_is_forgotten_in_the_end(board: B
     assert await keys(sql) == ["young"]
 
 
+async def test_a_round_whose_end_is_missing_tells_what_it_has_and_ages_nothing(board: Board, sql: asyncpg.Connection):
+    await board.round("a", "b")
+    before = await sql.fetchrow("SELECT last_round_at, etag, last_modified FROM wakebell.sources")
+    job = await board.fetch(2)
+
+    stored = await board.store(job, [item("c")], whole=False)
+
+    assert stored is not None
+    assert await owed(sql) == [("c", "me")]
+    assert await sql.fetchrow("SELECT last_round_at, etag, last_modified FROM wakebell.sources") == before
+
+
 async def test_an_outage_ages_nothing(board: Board, sql: asyncpg.Connection):
     await board.round("a")
     await sql.execute("UPDATE wakebell.items SET seen_at = now() - interval '99 days'")
@@ -321,3 +346,25 @@ async def test_forgetting_goes_in_portions(board: Board, sql: asyncpg.Connection
     forgotten = [await board.items.forget(keep=45 * DAY, most=20) for _ in range(3)]
 
     assert forgotten == [20, 10, 0]
+
+
+@pytest.mark.parametrize("detailed", [True, False])
+async def test_texts_and_fields_are_kept_only_for_what_a_template_tells(
+    board: Board,
+    sql: asyncpg.Connection,
+    detailed: bool,  # noqa: FBT001
+):
+    await board.round()
+    fields = {"pay": 7.5, "firm": "Ac\0me \ud800", "far": float("inf"), "big": 10**400, "huge": 10**9999, "on": True, "x\0": None}
+    told = Item(key="a", title="A gig", text="lo\0ng " * 2000, fields=fields)
+
+    await board.store(await board.fetch(), [told], detailed=detailed)
+
+    row = await sql.fetchrow("SELECT text, fields FROM wakebell.items WHERE key = 'a'")
+    if not detailed:
+        assert tuple(row) == (None, None)
+        return
+    assert (row["text"][:8], len(row["text"])) == ("long lon", 4000)
+    kept = json.loads(row["fields"])
+    assert len(kept.pop("big")) <= 401
+    assert kept == {"pay": 7.5, "firm": "Acme ?", "far": "inf", "huge": None, "on": True, "x": None}
