@@ -51,7 +51,6 @@ class Board:
         *,
         to: Sequence[str] = ("me",),
         fingerprint: str = "feed:1",
-        whole: bool = True,
         detailed: bool = False,
         whole: bool = True,
     ) -> Round | None:
