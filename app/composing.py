@@ -1,6 +1,6 @@
 """What one recipient is told, for a tick and for a preview: how much of what is owed, in whose words, by which channel.
 
-    owed --template of a subscription, or none--> digest --channel--> bodies, no more than may go today
+owed --template of a subscription, or none--> digest --channel--> bodies, no more than may go today
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from app import plugins
 from app.domain import quiet
 from app.domain.messages import Digest, DigestItem
-from app.domain.wording import WordingError
+from app.domain.phrasing import WordingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Composer:
         reader: Recipient | None = None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`reader` is who gets them in the recipient's place, if that is another one; `note` hears of broken templates."""
+        """`reader` is who gets them in its place, if that is another one; `note` hears of templates that fail."""
         self._recipient = recipient
         self._reader = reader or recipient
         channel = settings.channels[self._reader.channel]

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app import rounds
-from app.composing import Composer, most_items
 from app.clients.http import host_of
 from app.clients.visits import Visit
+from app.composing import Composer, most_items
 from app.context import guarded, outbound, user_agent
 from app.domain import identity, manners
 from app.domain.errors import Failure, ServiceError
@@ -171,9 +171,7 @@ def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> OwedBy
     return owed
 
 
-def _messages(
-    settings: Settings, owed: OwedBy, now: datetime, note: Callable[[str], None]
-) -> Iterator[dict[str, Any]]:
+def _messages(settings: Settings, owed: OwedBy, now: datetime, note: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """As they would be at an hour at which all of them may be told."""
     for recipient in settings.recipients.values():
         if recipient.name in owed:

@@ -17,12 +17,13 @@ A part of a long digest ends between two items where it can.
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+import regex
 
 from app.domain import textcut, words
 
@@ -37,12 +38,16 @@ TITLE_CLUSTERS = 300
 TITLE_CHARACTERS = 2000
 """Code points: a heap of combining marks is one cluster, however high."""
 
-BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+BIDI_OVERRIDES = "\u202a-\u202e\u2066-\u2069"
 """Embeddings, overrides and isolates: one left open turns round all that follows it."""
 
-BIDI_MARKS = frozenset("\u200e\u200f\u061c")
-RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
-FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
+TURNING = regex.compile(rf"[{BIDI_OVERRIDES}\u200e\u200f\u061c\p{{bc=R}}\p{{bc=AL}}\p{{bc=AN}}]")
+"""What may turn round what stands beside it: besides those, marks of a direction, and letters from right to left."""
+
+SPACE = regex.compile(r"[\s\x1c-\x1f]")
+UNSEEN = regex.compile(rf"[\p{{Cc}}\ufeff{BIDI_OVERRIDES}]")
+FIRST_STRONG_ISOLATE, POP_ISOLATE = ISOLATES = "\u2068\u2069"
+EITHER_ISOLATE = regex.compile(f"([{ISOLATES}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +112,7 @@ def shown_link(link: str) -> str:
 
 def note_text(note: str) -> str:
     """Words of the service itself, line by line as safe as a title."""
-    lines = (
-        "".join(_visible(character) for character in line).rstrip() for line in textcut.well_formed(note).splitlines()
-    )
+    lines = (_visible(line).rstrip() for line in textcut.well_formed(note).splitlines())
     return "\n".join(lines).strip()
 
 
@@ -121,8 +124,9 @@ def shown_lines(text: str, *, characters: int) -> tuple[str, ...]:
     kept: list[str] = []
     room = characters
     for line in textcut.well_formed(text).splitlines():
-        words = " ".join("".join(map(_visible_or_isolate, line)).split(" ")).rstrip()
-        if not words.strip(FIRST_STRONG_ISOLATE + POP_ISOLATE + " "):
+        parts = EITHER_ISOLATE.split(line)
+        words = "".join(part if part in {*ISOLATES} else _visible(part) for part in parts).rstrip()
+        if not words.strip(f"{ISOLATES} "):
             continue
         kept.append(_balanced(words if len(words) <= room else _beginning(words, room)).rstrip())
         room -= len(words)
@@ -140,36 +144,26 @@ def _beginning(line: str, characters: int) -> str:
 def _balanced(line: str) -> str:
     """Each isolate is closed in its line, and nothing is closed that was not begun."""
     kept, depth = [], 0
-    for character in line:
-        if character == POP_ISOLATE and not depth:
+    for part in EITHER_ISOLATE.split(line):
+        if part == POP_ISOLATE and not depth:
             continue
-        depth += {FIRST_STRONG_ISOLATE: 1, POP_ISOLATE: -1}.get(character, 0)
-        kept.append(character)
+        depth += {FIRST_STRONG_ISOLATE: 1, POP_ISOLATE: -1}.get(part, 0)
+        kept.append(part)
     return "".join(kept) + POP_ISOLATE * depth
 
 
 def _in_line(text: str) -> str:
-    return " ".join("".join(_visible(character) for character in textcut.well_formed(text)).split())
+    return " ".join(_visible(textcut.well_formed(text)).split())
 
 
 def _apart(shown: str, text: str) -> str:
     """Isolated, where it could turn round what stands beside it."""
-    unsafe = any(character in BIDI_OVERRIDES or character in BIDI_MARKS for character in text)
-    if unsafe or any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in shown):
-        return f"{FIRST_STRONG_ISOLATE}{shown}{POP_ISOLATE}"
-    return shown
+    return f"{FIRST_STRONG_ISOLATE}{shown}{POP_ISOLATE}" if TURNING.search(textcut.well_formed(text)) else shown
 
 
-def _visible_or_isolate(character: str) -> str:
-    return character if character in {FIRST_STRONG_ISOLATE, POP_ISOLATE} else _visible(character)
-
-
-def _visible(character: str) -> str:
-    if character.isspace():
-        return " "
-    if character in BIDI_OVERRIDES or character == "\ufeff" or unicodedata.category(character) == "Cc":
-        return ""
-    return character
+def _visible(text: str) -> str:
+    """Without what is not seen, and every kind of white space as a space."""
+    return UNSEEN.sub("", SPACE.sub(" ", text))
 
 
 class _Blocks:

@@ -2,8 +2,8 @@
 
     now --day is full--> the beginning of the next day --in quiet hours--> their end
 
-All of it by the clock on the recipient's wall: it is quiet whenever that shows a time within the quiet hours. A night in
-which the clock is put back has the hour twice, and both are quiet; where it is put forward over the end, they end there.
+All of it by the clock on the recipient's wall: it is quiet whenever that shows a time within the quiet hours. An hour
+that comes twice, as the clock is put back, is quiet twice; where it is put forward over the end, they end there.
 """
 
 from __future__ import annotations

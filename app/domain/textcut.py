@@ -7,7 +7,7 @@ Unicode version; `regex` is well kept, has no dependencies, and costs some 15 ms
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import regex
@@ -61,7 +61,7 @@ def shorten(text: str, *, limit: int, characters: int) -> str:
     """The text as it is, or its beginning with an ellipsis: at most `limit` clusters and `characters` code points."""
     if len(text) <= min(limit, characters):
         return text
-    pieces = clusters(text)
+    pieces = [piece[0] for piece in islice(CLUSTER.finditer(text), limit + 1)]
     if len(pieces) <= limit and len(text) <= characters:
         return text
     kept: list[str] = []

@@ -1,7 +1,7 @@
 """Instants as people are told them: by the clock on their wall, in their language.
 
-    today 09:00    tomorrow 09:00    Mon 7 Dec 09:00    Mon 7 Dec 2027 09:00
-    วันนี้ 09:00     พรุ่งนี้ 09:00      จ. 7 ธ.ค. 09:00     จ. 7 ธ.ค. 2570 09:00
+today 09:00    tomorrow 09:00    Mon 7 Dec 09:00    Mon 7 Dec 2027 09:00
+วันนี้ 09:00     พรุ่งนี้ 09:00      จ. 7 ธ.ค. 09:00     จ. 7 ธ.ค. 2570 09:00
 """
 
 from __future__ import annotations

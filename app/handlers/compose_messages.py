@@ -30,8 +30,8 @@ class Payload(BaseModel):
 async def handle(payload: Payload, ctx: Context) -> Outcome:
     """One transaction: the rows, the messages with their bodies and keys, the send jobs, the end of this job.
 
-    Not now, where nothing may go to the recipient or its fallback: then the job waits, and what is owed with it. In quiet
-    hours, or on a day that has had its messages, the job is done without one, and the first tick afterwards plans another.
+    Not now, where nothing may go to the recipient or its fallback: then the job waits, and what is owed with it. In
+    quiet hours, or on a day that has had its messages, the job is done without one, and a later tick plans another.
     """
     recipient = ctx.settings.recipients.get(payload.recipient)
     if recipient is None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.domain import quiet
 from app.domain.messages import OwedItem
-from app.domain.wording import Wording, WordingError
+from app.domain.phrasing import WordingError
+from app.domain.wording import Wording
 from app.settings.problems import choose, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
 
     from app.domain.quiet import QuietHours
     from app.settings.table import Table

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 SQL = sql.load("alerts")
 
-NOW = text("SELECT now() AS now")
-COUNT_OPEN = text("SELECT count(*) AS open FROM wakebell.alerts WHERE resolved_at IS NULL")
+COUNT_OPEN = text("SELECT count(*) AS open, now() AS now FROM wakebell.alerts WHERE resolved_at IS NULL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +92,8 @@ class Alerts:
             }
             closed = await rows(db, SQL["resolve"], closing)
             resolved = [Incident(**row) for row in closed]
-            tellings = compose(opened, resolved) if opened or resolved else []
-            [clock] = await rows(db, NOW) if tellings else [{"now": None}]
-            for telling in tellings:
+            [counted] = await rows(db, COUNT_OPEN)
+            for telling in compose(opened, resolved) if opened or resolved else []:
                 await add_in(
                     db,
                     telling.body,
@@ -103,9 +101,8 @@ class Alerts:
                     channel=telling.channel,
                     kind="alert",
                     address=telling.address,
-                    not_before=telling.held_until(clock["now"]),
+                    not_before=telling.held_until(counted["now"]),
                 )
-            [counted] = await rows(db, COUNT_OPEN)
             return Judged(opened=len(opened), resolved=len(resolved), open=counted["open"], parked=nobodys)
 
     async def prune(self, *, keep: timedelta, most: int) -> int:

@@ -110,8 +110,10 @@ class Messages:
         self._database = database
 
     async def plan(self, recipients: Sequence[str]) -> Planned:
-        """Queue a compose job for each of these recipients who is owed something. It is for the caller to leave out whom
-        nothing may be told now."""
+        """Queue a compose job for each of these recipients who is owed something.
+
+        It is for the caller to leave out whom nothing may be told now.
+        """
         [found] = await self._database.fetch(SQL["plan"], {"recipients": json.dumps(list(recipients))})
         return Planned(**found)
 

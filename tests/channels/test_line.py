@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -138,7 +139,7 @@ async def test_an_address_where_nobody_is_blocks_it():
     assert "a user who is a friend of this bot" in str(told)
 
 
-def saying(answers: dict[str, object]) -> httpx.AsyncClient:
+def saying(answers: Mapping[str, object]) -> httpx.AsyncClient:
     """LINE, asked by GET, with the answer to each path; 404 else."""
 
     def answer(request: httpx.Request) -> httpx.Response:

@@ -69,4 +69,4 @@ def test_every_language_that_is_spoken_has_a_calendar():
 
 
 def test_styles_are_those_that_a_template_may_name():
-    assert when.STYLES == get_args(when.Style)
+    assert get_args(when.Style) == when.STYLES

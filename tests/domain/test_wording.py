@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.domain import wording
 from app.domain.messages import OwedItem
-from app.domain.wording import Wording, WordingError
+from app.domain.phrasing import WordingError
+from app.domain.wording import Wording
 
 NOW = datetime(2026, 11, 30, 3, tzinfo=UTC)
 BANGKOK = ZoneInfo("Asia/Bangkok")
@@ -146,7 +147,10 @@ def test_an_isolate_that_a_filter_has_cut_is_closed_in_its_line():
         ("{{ 'x' * 999999999 }}", "line 1: only numbers can be multiplied"),
         ("{{ range(9) }}", "line 1: "),
         ("{% for c in item.text %}{% endfor %}", "line 1: loops over something else than the fields"),
-        ("{% for a in item.fields %}{% for b in item.fields %}{% endfor %}{% endfor %}", "line 1: has a loop in a loop"),
+        (
+            "{% for a in item.fields %}{% for b in item.fields %}{% endfor %}{% endfor %}",
+            "line 1: has a loop in a loop",
+        ),
         ("{% for a in item.fields recursive %}{% endfor %}", "line 1: loops over"),
         ("{% include 'x' %}", "line 1: {% include %} is not"),
         ("{% macro a() %}{% endmacro %}", "line 1: {% macro %} is not"),
@@ -178,7 +182,9 @@ def test_a_template_that_fails_with_one_item_says_so():
 
 def test_what_it_makes_is_cut_but_not_in_a_link():
     link = "https://e.test/" + "x" * 300
-    made = lines("{% for name in item.fields %}{{ item.link }} {% endfor %}", link=link, fields=dict.fromkeys("abcdefghijklmno"))
+    made = lines(
+        "{% for name in item.fields %}{{ item.link }} {% endfor %}", link=link, fields=dict.fromkeys("abcdefghijklmno")
+    )
 
     [line] = made
     assert len(line) <= wording.OUTPUT_LIMIT

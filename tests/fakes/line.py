@@ -62,6 +62,9 @@ class Line(HttpServer):
         self.answers: deque[Answer] = deque()
         """For the next pushes, in order; then all are accepted."""
 
+        self.always: dict[str, Answer] = {}
+        """By address: what each push there gets."""
+
         self.when_stored: Callable[[Push], None] = lambda _: None
         """Called between the acceptance and its answer."""
 
@@ -97,7 +100,7 @@ class Line(HttpServer):
 
     async def _push(self, push: Push, wire: asyncio.StreamWriter) -> None:
         self.tries.append(push)
-        answer = self.answers.popleft() if self.answers else None
+        answer = self.answers.popleft() if self.answers else self.always.get(push.to)
         if answer == "hang":
             await for_ever()
         elif isinstance(answer, int):

@@ -93,9 +93,10 @@ class Desk:
         return [row["recipient"] for row in rows]
 
     async def pause(self, channel: str = "hook") -> timedelta | None:
-        return await self.sql.fetchval(
+        paused: timedelta | None = await self.sql.fetchval(
             "SELECT paused_until - now() FROM wakebell.queues WHERE name = $1", f"wakebell.send.{channel}"
         )
+        return paused
 
 
 @pytest.fixture

@@ -50,11 +50,20 @@ def test_a_recipient_says_when_and_how_much_it_is_told(load_text: Load):
     ("line", "told"),
     [
         ('quiet_hours = "22-07"', 'me.quiet_hours: "22-07" is no span of hours; write it as in "22:00-07:00"'),
-        ('quiet_hours = "07:00-07:00"', 'me.quiet_hours: "07:00-07:00" begins when it ends, so that it would be always'),
+        (
+            'quiet_hours = "07:00-07:00"',
+            'me.quiet_hours: "07:00-07:00" begins when it ends, so that it would be always',
+        ),
         ("quiet_hours = 22", 'me.quiet_hours: must be a text in quotes, not 22; write quiet_hours = "22:00-07:00"'),
         ("quiet_alerts = true", 'me.quiet_alerts: says nothing without quiet hours; write quiet_hours = "22:00-07:00"'),
-        ("max_items_per_tick = 0", "me.max_items_per_tick: must be a whole number from 1 to 500, not 0; write max_items"),
-        ("max_messages_per_day = 0", "me.max_messages_per_day: must be a whole number from 1 to 1000, not 0; write max"),
+        (
+            "max_items_per_tick = 0",
+            "me.max_items_per_tick: must be a whole number from 1 to 500, not 0; write max_items",
+        ),
+        (
+            "max_messages_per_day = 0",
+            "me.max_messages_per_day: must be a whole number from 1 to 1000, not 0; write max",
+        ),
         ("max_items_per_day = 9", 'me.max_items_per_day: there is no such key; did you mean "max_items_per_tick"?'),
     ],
 )
@@ -88,17 +97,21 @@ def test_its_words_may_stand_in_a_file_beside(load_text: Load, folder: Path):
         ('template = """a\n{{ item.title"""', "x.template: line 2: "),
         ('template = ""', "x.template: is empty; write template ="),
         ("template = 3", "x.template: must be a text in quotes, not 3"),
-        ('template = "{{ item.fields.bugdet }}"', 'line 1: none of its sources has a field "bugdet"; did you mean "bud'),
+        (
+            'template = "{{ item.fields.bugdet }}"',
+            'line 1: none of its sources has a field "bugdet"; did you mean "bud',
+        ),
         ('template_file = "gone.txt"', "x.template_file: cannot be read (No such file or directory); name a file"),
         ('template_file = "bytes.txt"', "x.template_file: is no text in UTF-8"),
         ('template_file = "blank.txt"', "x.template_file: is an empty file"),
         ('template_file = "wrong.txt"', "x.template_file: line 2: "),
-        ('template = "a"\ntemplate_file = "wrong.txt"', "x.template_file: stands beside template; remove one of the two"),
+        (
+            'template = "a"\ntemplate_file = "wrong.txt"',
+            "x.template_file: stands beside template; remove one of the two",
+        ),
     ],
 )
-def test_words_that_cannot_be_used_are_told_with_their_line(
-    problems_of: Problems, folder: Path, lines: str, told: str
-):
+def test_words_that_cannot_be_used_are_told_with_their_line(problems_of: Problems, folder: Path, lines: str, told: str):
     (folder / "bytes.txt").write_bytes(b"\xff\xfe\x00")
     (folder / "blank.txt").write_text(" \n", encoding="utf-8")
     (folder / "wrong.txt").write_text("a\n{{ item.__init__ }}", encoding="utf-8")

@@ -354,7 +354,15 @@ async def test_texts_and_fields_are_kept_only_for_what_a_template_tells(
     detailed: bool,  # noqa: FBT001
 ):
     await board.round()
-    fields = {"pay": 7.5, "firm": "Ac\0me \ud800", "far": float("inf"), "big": 10**400, "huge": 10**9999, "on": True, "x\0": None}
+    fields = {
+        "pay": 7.5,
+        "firm": "Ac\0me \ud800",
+        "far": float("inf"),
+        "big": 10**400,
+        "huge": 10**9999,
+        "on": True,
+        "x\0": None,
+    }
     told = Item(key="a", title="A gig", text="lo\0ng " * 2000, fields=fields)
 
     await board.store(await board.fetch(), [told], detailed=detailed)
