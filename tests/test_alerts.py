@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from app import alerts, plugins
+from app import alerts, plugins, settings
 from app.context import Service
 from app.domain.messages import Body
 from tests.fakes.batches import a_batch, a_service
@@ -165,3 +165,21 @@ async def test_alerts_go_through_in_quiet_hours_unless_the_recipient_says_otherw
     wait_by_recipient = {row["recipient"]: row["wait"] for row in waits}
     assert wait_by_recipient["me"] <= timedelta(0)
     assert timedelta(minutes=50) < wait_by_recipient["boss"] <= hour
+
+
+@pytest.mark.parametrize(("fallback", "expected"), [("", "inbox"), ('fallback = "boss"\n', "boss")])
+async def test_an_alert_to_one_who_is_not_reached_goes_to_the_fallback_or_the_inbox(
+    database_url: str, tmp_path: Path, sql: asyncpg.Connection, fallback: str, expected: str
+):
+    text = CONFIGURATION.replace('language = "th"\n', f'language = "th"\n{fallback}').replace('"me", "boss"', '"me"')
+    service = a_service(database_url, tmp_path, text)
+    me = service.settings.recipients["me"]
+    async with a_batch(service) as ctx:
+        address = settings.address_of(ctx.settings, me)
+        await ctx.stores.reach.block(address=address, name="me", channel="line", reason="they left")
+        await alerts.judge(ctx)
+
+    [(recipient, _, words)] = await told(sql)
+    assert recipient == expected
+    assert "Recipient me is not reached any more" in words
+    assert words.endswith("(wakebell unblock me): they left")

@@ -106,8 +106,8 @@ class Items:
 
         That is: fresh items, new keys of known ones, what is owed, the validators, the primed mark, what the round says
         of its source, the end of the job. Where it lists nothing for no reason that is known (it has listed something
-        before, or `unexplained`), or its keys cannot be believed, or its end is missing, the validators are not those of
-        such a round.
+        before, or `unexplained`), or its keys cannot be believed, or its end is missing, the validators are not those
+        of such a round.
 
         `marked` are the items as `identity.marked` has them, by `apart`; worked out here where it is not given.
         `merge_with` are the sources, with itself, of which nobody hears the same twice, where `watch` says so.

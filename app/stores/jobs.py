@@ -168,7 +168,7 @@ class Jobs:
         token: int,
         queue: str | None = None,
     ) -> Turned:
-        """`finish_done` and `claim` in one round trip and one commit; the claim finds what the first has set free.
+        """Write down runs that went well, and claim, in one round trip and one commit: what the first frees is found.
 
         The token is the new claim's; each done job has its own. `done` may be empty, `limit` 0.
         """
@@ -181,13 +181,6 @@ class Jobs:
             lost=[one.job.id for one in done if one.job.id not in finished],
             size=len(row["turned"]),
         )
-
-    async def finish_done(self, done: Sequence[Finished]) -> list[int]:
-        """Write down runs that went well, at once. Returns ids of lost leases: nothing was written for those."""
-        if not done:
-            return []
-        finished = {row["id"] for row in await self._database.fetch(SQL["finish_done"], given.done_params(done))}
-        return [one.job.id for one in done if one.job.id not in finished]
 
     async def finish(
         self,

@@ -76,13 +76,6 @@ FROM wakebell.turn_jobs(
     only_queue => CAST(:queue AS text)
 ) AS turned;
 
--- name: finish_done
--- Done jobs finished. Who lost a lease is missing.
-SELECT finished.id
-FROM wakebell.finish_jobs(
-    CAST(:ids AS text), CAST(:tokens AS text), CAST(CAST(:results AS text) AS jsonb)
-) AS finished;
-
 -- name: release
 -- How many were given back. Who lost a lease is let be.
 SELECT wakebell.release_jobs(CAST(:ids AS text), CAST(:tokens AS text)) AS released;

@@ -101,6 +101,6 @@ async def test_a_failure_on_the_second_page_tells_nothing_of_the_first(stage: St
     failed = await service.tick()
 
     assert failed["sources"] | {"failed": 1, "new_items": 0} == failed["sources"]
-    assert failed["errors"] == ["source gigs failed"], "that the board lists nothing is a round to wonder about, no failure"
+    assert failed["errors"] == ["source gigs failed"], "a board that lists nothing is to be wondered about"
     told = (await stage.source("gigs"))["last_error"]
     assert told.startswith("page 2: items finds no list in the answer of 127.0.0.1")

@@ -130,7 +130,7 @@ async def test_what_is_owed_becomes_a_frozen_message_and_its_job(desk: Desk, sql
     assert (row["recipient"], row["channel"], row["kind"], row["status"]) == ("me", "line", "items", "queued")
     assert (row["body"], row["text"], row["attempts"]) == ("<gig 1\ngig 2>", "gig 1\ngig 2", 0)
     job = await sql.fetchrow("SELECT unique_key, queue, max_attempts FROM wakebell.jobs WHERE type = 'send_message'")
-    assert tuple(job) == (str(row["id"]), "wakebell.send", 1000)
+    assert tuple(job) == (str(row["id"]), "wakebell.send.line", 1000)
     assert await open_rows(sql) == 0
     assert await sql.fetchval("SELECT status FROM wakebell.jobs WHERE type = 'compose_messages'") == "done"
 
@@ -312,8 +312,8 @@ async def test_a_message_that_was_begun_by_a_process_that_died_may_have_arrived(
 
     again = await desk.messages.start(job, message)
 
-    assert first is not None
-    assert again is not None
+    assert isinstance(first, Try)
+    assert isinstance(again, Try)
     assert again.unanswered
     assert again.age >= timedelta(hours=1)
     assert (again.message.body, again.message.retry_key) == (first.message.body, first.message.retry_key)
@@ -342,8 +342,8 @@ async def test_a_postponed_message_is_tried_again_as_it_is(desk: Desk):
     assert (await desk.row())["last_error"] == "429"
     assert await desk.job_status(job) == "pending"
     again = await desk.messages.start(await desk.claim(token=2), message)
-    assert begun is not None
-    assert again is not None
+    assert isinstance(begun, Try)
+    assert isinstance(again, Try)
     assert not again.unanswered
     assert (again.message.body, again.message.retry_key) == (begun.message.body, begun.message.retry_key)
     assert again.message.first_tried_at == begun.message.first_tried_at
@@ -359,7 +359,7 @@ async def test_that_no_answer_came_is_not_forgotten(desk: Desk):
 
     again = await desk.messages.start(await desk.claim(token=3), message)
 
-    assert again is not None
+    assert isinstance(again, Try)
     assert again.unanswered
 
 
