@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_ITEMS = 30
-"""Told in full at once where nobody has said how many: what somebody reads on a phone."""
+MOST_ITEMS = 150
+"""Told in full at once where nobody has said how many: about what one push of LINE holds. More than that in one tick is
+no news but a flood."""
 
 
 def most_items(settings: Settings, recipient: Recipient) -> int | None:

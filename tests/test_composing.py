@@ -97,8 +97,8 @@ def test_five_hundred_items_become_ten_and_the_number_of_the_others(tmp_path: Pa
 @pytest.mark.parametrize(
     ("channel", "limits", "most"),
     [
-        ("line", "", 30),
-        ("telegram", "", 30),
+        ("line", "", 150),
+        ("telegram", "", 150),
         ("hook", "", None),
         ("inbox", "", None),
         ("line", "max_items_per_tick = 7", 7),

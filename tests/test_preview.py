@@ -140,7 +140,7 @@ TEMPLATE = """template = '''
 
 @pytest.mark.parametrize(
     ("limits", "template", "pushes"),
-    [("max_items_per_tick = 500\n", "", 2), ("", "", 1), ("max_items_per_tick = 20\n", TEMPLATE, 1)],
+    [("max_items_per_tick = 500\n", "", 2), ("", "", 2), ("max_items_per_tick = 20\n", TEMPLATE, 1)],
 )
 @respx.mock
 async def test_a_tick_sends_the_very_messages_that_the_preview_shows(  # noqa: PLR0917 - three of them are a table's
@@ -298,12 +298,12 @@ async def test_of_many_items_the_first_are_shown_and_all_are_told_as_far_as_one_
 
     assert found["reason"] == "the first 200 of its 600 items are shown"
     assert found["warnings"][-2:] == [
-        "me would be told 30 items and that there are 570 more: max_items_per_tick says how many",
+        "me would be told 150 items and that there are 450 more: max_items_per_tick says how many",
         "team would hear of 500 items at once, and of the other 100 next",
     ]
     assert [item["key"] for item in found["items"]] == [str(n) for n in range(1000, 1200)]
     mine, team = ("\n".join(part["text"] for part in message["parts"]) for message in found["messages"])
-    assert ("python 1029" in mine, "python 1030" in mine, mine.endswith("และอีก 570 รายการ")) == (True, False, True)
+    assert ("python 1149" in mine, "python 1150" in mine, mine.endswith("และอีก 450 รายการ")) == (True, False, True)
     assert ("python 1499" in team, "python 1500" in team) == (True, False)
 
 

@@ -49,7 +49,7 @@ def read_limits(table: Table) -> dict[str, Any]:
     return {
         "quiet_hours": hours,
         "quiet_alerts": quiet_alerts,
-        "max_items_per_tick": _most(table, "max_items_per_tick", 30, MOST_ITEMS),
+        "max_items_per_tick": _most(table, "max_items_per_tick", 150, MOST_ITEMS),
         "max_messages_per_day": _most(table, "max_messages_per_day", 20, MOST_MESSAGES),
     }
 

@@ -102,7 +102,10 @@ KINDS = [
     ),
     (f"{FEED}limit = 0\n", "sources.jobs.limit: must be greater than or equal to 1; change it"),
     (f"{FEED}strict = 1\n", "sources.jobs.strict: must be true or false; write it without quotes"),
-    (f'{LINE}on_uncertain = "again"\n', 'line.on_uncertain: must be resend or drop, not "again"; there are drop, resend'),
+    (
+        f'{LINE}on_uncertain = "again"\n',
+        'line.on_uncertain: must be resend or drop, not "again"; there are drop, resend',
+    ),
     ('[channels.a]\nkind = "line"\ntoken = "two words"\n', "channels.a.token: holds a space: …"),
     ('[channels.a]\nkind = "line_notify"\ntoken = "x"\n', "channels.a: LINE Notify ended on 31 March 2025"),
     (f'{LINE}base_url = "https://notify-api.line.me"\n', 'use kind = "line"'),
@@ -116,11 +119,13 @@ AUDIENCE = [
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = "@me"\n', 'recipients.me.to: "@me" is no id; write another'),
     (f'{LINE}[recipients.me]\nchannel = "line"\nto = 12345\n', "recipients.me.to: must be a text in quotes, not 12345"),
     ('[recipients.me]\nchannel = "line"\n', 'recipients.me.channel: there is no channel "line"; there is only inbox'),
-    ('[recipients.me]\nchannel = "inbox"\nfallback = "you"\n', 'me.fallback: there is no recipient "you"; there are inbox'),
+    (
+        '[recipients.me]\nchannel = "inbox"\nfallback = "you"\n',
+        'me.fallback: there is no recipient "you"; there are inbox',
+    ),
     ('[recipients.me]\nchannel = "inbox"\nfallback = "me"\n', "recipients.me.fallback: is the recipient itself; name"),
     (
-        '[recipients.a]\nchannel = "inbox"\nfallback = "b"\n[recipients.b]\nchannel = "inbox"\nfallback = "c"\n'
-        '[recipients.c]\nchannel = "inbox"\nfallback = "b"\n',
+        "".join(f'[recipients.{a}]\nchannel = "inbox"\nfallback = "{b}"\n' for a, b in ("ab", "bc", "cb")),
         'recipients.b.fallback: leads in a circle by way of "c"; take one of its lines away',
     ),
     ('[recipients.me]\nchannel = "inbox"\ntimezone = "Mars"\n', 'recipients.me.timezone: there is no time zone "Mars"'),

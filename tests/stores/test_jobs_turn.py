@@ -34,6 +34,11 @@ async def status_of(jobs: Jobs, job_id: int) -> str:
     return stored.status
 
 
+async def ended(jobs: Jobs, done: list[Finished]) -> list[int]:
+    """What had lost its lease."""
+    return (await jobs.turn(done=done, own=False, limit=0, leases={}, token=1)).lost
+
+
 async def test_a_turn_finishes_one_batch_and_claims_the_next(jobs: Jobs):
     ids = await put(jobs, 5)
 
@@ -82,13 +87,13 @@ async def test_who_lost_a_lease_is_told_and_the_others_are_finished(jobs: Jobs, 
     await jobs.rescue()
     [owner] = await claim(jobs, token=2)
 
-    lost = await jobs.finish_done(finished(late, result="late"))
+    lost = await ended(jobs, finished(late, result="late"))
 
     assert lost == [owner.id] == [late[1].id]
     stored = await jobs.get(owner.id)
     assert stored is not None
     assert (stored.status, stored.result) == ("running", None)
-    assert await jobs.finish_done(finished([owner])) == []
+    assert await ended(jobs, finished([owner])) == []
     assert [await status_of(jobs, job.id) for job in late] == ["done"] * 3
 
 
@@ -110,9 +115,9 @@ async def test_done_jobs_of_several_claims_each_have_their_own_fence(jobs: Jobs)
 async def test_finishing_twice_changes_nothing(jobs: Jobs):
     await put(jobs, 2)
     claimed = await claim(jobs)
-    assert await jobs.finish_done(finished(claimed, result=1)) == []
+    assert await ended(jobs, finished(claimed, result=1)) == []
 
-    assert await jobs.finish_done(finished(claimed, result=2)) == [job.id for job in claimed]
+    assert await ended(jobs, finished(claimed, result=2)) == [job.id for job in claimed]
 
     stored = await jobs.get(claimed[0].id)
     assert stored is not None
@@ -120,7 +125,7 @@ async def test_finishing_twice_changes_nothing(jobs: Jobs):
 
 
 async def test_nothing_to_finish_costs_nothing(jobs: Jobs):
-    assert await jobs.finish_done([]) == []
+    assert await ended(jobs, []) == []
 
 
 async def test_each_result_is_kept_with_its_job(jobs: Jobs):
@@ -128,7 +133,7 @@ async def test_each_result_is_kept_with_its_job(jobs: Jobs):
     results = [{"a": "x\x00\ud800"}, None, 3, [1]]
     done = [Finished(job=job, result=result) for job, result in zip(await claim(jobs), results, strict=True)]
 
-    await jobs.finish_done(done)
+    await ended(jobs, done)
 
     stored = [await jobs.get(one.job.id) for one in done]
     assert [one and one.result for one in stored] == [{"a": "x?"}, None, 3, [1]]
@@ -181,7 +186,7 @@ async def test_what_follows_a_retried_job_comes_once(jobs: Jobs, sql: asyncpg.Co
     [job] = await claim(jobs, token=2)
     await jobs.finish(job, "done")
     await jobs.finish(job, "done")
-    await jobs.finish_done(finished([job]))
+    await ended(jobs, finished([job]))
 
     assert await sql.fetchval(AFTER) == 1
 
@@ -191,8 +196,8 @@ async def test_what_follows_comes_once_when_a_late_run_meets_a_rescue(jobs: Jobs
         await jobs.enqueue(type="greet", then=[NewJob(type="after")])
         late = await claim(jobs, token=1)
         await sql.execute(EXPIRE)
-        await asyncio.gather(jobs.finish_done(finished(late)), jobs.rescue())
-        await jobs.finish_done(finished(await claim(jobs, token=2)))
+        await asyncio.gather(ended(jobs, finished(late)), jobs.rescue())
+        await ended(jobs, finished(await claim(jobs, token=2)))
 
         assert await sql.fetchval(AFTER) == 1
         await sql.execute("DELETE FROM wakebell.jobs")
@@ -203,7 +208,7 @@ async def test_one_that_follows_and_is_there_already_is_left_out(jobs: Jobs, sql
     await jobs.enqueue(type="greet", then=[NewJob(type="after", unique_key="u")])
 
     claimed = [job for job in await claim(jobs) if job.type == "greet"]
-    await jobs.finish_done(finished(claimed))
+    await ended(jobs, finished(claimed))
 
     assert await sql.fetchval(AFTER) == 1
     assert await status_of(jobs, claimed[0].id) == "done"
@@ -227,7 +232,7 @@ async def test_what_cannot_follow_does_not_keep_its_job_from_ending(jobs: Jobs, 
     await sql.execute('UPDATE wakebell.jobs SET then_jobs = \'[{"type": "after", "priority": "high"}]\'')
     claimed = await claim(jobs)
 
-    assert await jobs.finish_done(finished(claimed[1:])) == []
+    assert await ended(jobs, finished(claimed[1:])) == []
     assert await jobs.finish(claimed[0], "done")
 
     for job in claimed:
