@@ -57,6 +57,10 @@ def storable(words: str) -> str:
     return words
 
 
+FIRST_YEAR, LAST_YEAR = 1970, 9998
+"""Beyond these the database and its driver do not agree."""
+
+
 def _instant(value: Any) -> datetime:
     """An instant as ISO 8601 has it, its zone said: what a program leaves out would be guessed."""
     try:
@@ -66,6 +70,8 @@ def _instant(value: Any) -> datetime:
         raise ValueError(f"must be an instant in ISO 8601, such as {EXAMPLE}") from None
     if at.tzinfo is None:
         raise ValueError(f"has no time zone; write {EXAMPLE}, or an offset such as +07:00 in place of the Z")
+    if not FIRST_YEAR <= at.year <= LAST_YEAR:
+        raise ValueError(f"must lie between the years {FIRST_YEAR} and {LAST_YEAR}")
     return at
 
 

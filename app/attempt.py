@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST = timedelta(days=365)
-"""How long a failed job is put off at most: a provider that asks for more has made a mistake."""
+"""How long a job is put off at most: whoever asks for more has made a mistake, milliseconds for seconds perhaps."""
 
 TRACEBACK_LINES = 20
 """Of a bug, kept with the failed try: the innermost calls say most."""
@@ -66,6 +66,8 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta, cut:
         return None
     await _spared(cut)
     if own.progress.settled:
+        if not isinstance(outcome, Settled | None) and outcome != Done():
+            log.warning("job outcome after its transaction does not count", extra=writing.about)
         writing.count("done")
         return None
     return await _kept(writing, own, outcome, seconds=time.monotonic() - begun)
@@ -160,7 +162,7 @@ async def _ended(writing: _Writing, ctx: Context, outcome: Any) -> None:
         case None:
             await writing.finish("done")
         case Snooze(timedelta() as delay):
-            await writing.finish("snooze", delay=delay)
+            await writing.finish("snooze", delay=min(delay, LONGEST))
         case Snooze():
             raise TypeError("Snooze takes a datetime.timedelta")
         case Discard(reason):

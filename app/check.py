@@ -58,7 +58,12 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database
         problems += [found for found in await _database_problems(environ) if found not in problems]
     if database and configured is not None and not problems:
         lines += await _troubles(configured)
-    return Found(lines=lines if problems else [*lines, "everything is in order"], problems=problems)
+    return Found(lines=lines if problems else [*lines, _summed_up(lines)], problems=problems)
+
+
+def _summed_up(lines: Sequence[str]) -> str:
+    idle = sum(conditions.NEVER in line for line in lines)
+    return f"it will start; {idle} of the lines above says what can never match" if idle else "everything is in order"
 
 
 async def _troubles(configured: Settings) -> list[str]:

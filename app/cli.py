@@ -179,7 +179,7 @@ async def _rung(service: Service, args: argparse.Namespace) -> int:
         max_jobs=args.max_jobs or bounds.max_jobs,
         trigger="cli",
     )
-    print(json.dumps(summary) if args.json else _told(summary))
+    print(json.dumps(summary, ensure_ascii=False) if args.json else _told(summary))
     status = 1 if summary["status"] == "failed" else 0
     _leave_what_does_not_end(status)
     return status
@@ -214,7 +214,7 @@ def _migrate(args: argparse.Namespace) -> int:
         name = "MIGRATION_DATABASE_URL" if address.migration_url else "DATABASE_URL"
         migrated = asyncio.run(migrate(address.migration_url or address.url or "", name=name))
     if args.json:
-        print(json.dumps({"before": migrated.before, "after": migrated.after}))
+        print(json.dumps({"before": migrated.before, "after": migrated.after}, ensure_ascii=False))
     elif migrated.before == migrated.after:
         print(f"the schema is at {migrated.after} already")
     else:
@@ -248,7 +248,7 @@ def _check(args: argparse.Namespace) -> int:
             missing = [str(error)]
         found = asyncio.run(check.run(environ, missing, database=usable))
     if args.json:
-        print(json.dumps({"problems": found.problems, "found": found.lines}))
+        print(json.dumps({"problems": found.problems, "found": found.lines}, ensure_ascii=False))
     else:
         for line in found.lines:
             print(line)

@@ -87,9 +87,13 @@ def _jobs(args: argparse.Namespace, database: Database) -> int:
     async def shown(stores: Stores) -> str:
         if args.id is not None:
             whole = upkeep.shown(await upkeep.get(stores.jobs, args.id))
-            return json.dumps(whole) if args.json else _described(whole)
+            return json.dumps(whole, ensure_ascii=False) if args.json else _described(whole)
         found, more = await _listed(stores, args)
-        return json.dumps([upkeep.shown(job) for job in found]) if args.json else _table(found, more=more)
+        return (
+            json.dumps([upkeep.shown(job) for job in found], ensure_ascii=False)
+            if args.json
+            else _table(found, more=more)
+        )
 
     print(asked_database(database, shown))
     return 0
@@ -136,7 +140,7 @@ def _enqueue(args: argparse.Namespace, configured: Configured) -> int:
 
         created, job = asyncio.run(with_stores(settings.environment.database_url, put_in))
     if args.json:
-        print(json.dumps({**job, "created": created}))
+        print(json.dumps({**job, "created": created}, ensure_ascii=False))
     elif created:
         print(f"job {job['id']} is put in: {job['type']}, due {second(job['run_after'])}")
     else:
@@ -158,7 +162,7 @@ def _retry(args: argparse.Namespace, database: Database) -> int:
         return {"retried": count}, words
 
     data, words = asked_database(database, retried)
-    print(json.dumps(data) if args.json else words)
+    print(json.dumps(data, ensure_ascii=False) if args.json else words)
     return 0
 
 
@@ -169,7 +173,7 @@ def _cancel(args: argparse.Namespace, database: Database) -> int:
         return upkeep.shown(await upkeep.cancel(stores.jobs, args.id))
 
     job = asked_database(database, cancelled)
-    print(json.dumps(job) if args.json else f"job {job['id']} is cancelled")
+    print(json.dumps(job, ensure_ascii=False) if args.json else f"job {job['id']} is cancelled")
     return 0
 
 
@@ -218,8 +222,11 @@ def _state(job: StoredJob) -> str:
 def _described(job: Mapping[str, Any]) -> str:
     """A line for each side of one job, then its failures, the newest first."""
     sides = [(name, value) for name, value in job.items() if name not in {"failures", "then"} and value is not None]
-    lines = [f"{name:13} {plain(value if isinstance(value, str) else json.dumps(value))}" for name, value in sides]
-    lines += [f"{'then':13} {json.dumps(job['then'])}"] if job["then"] else []
+    lines = [
+        f"{name:13} {plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
+        for name, value in sides
+    ]
+    lines += [f"{'then':13} {json.dumps(job['then'], ensure_ascii=False)}"] if job["then"] else []
     for failure in reversed(job["failures"]):
         lines.append("")
         lines.append(f"attempt {failure['attempt']} failed at {second(failure['at'])}: {plain(failure['error'] or '')}")

@@ -41,7 +41,7 @@ def _preview(args: argparse.Namespace) -> int:
     logs.configure(style=environment.log_format, level=level, stream=sys.stderr)
     found = asyncio.run(preview.run(configured, args.source))
     if args.json:
-        print(json.dumps(found))
+        print(json.dumps(found, ensure_ascii=False))
     if found["status"] != "ok":
         raise ServiceError(f"source {args.source}: {found['reason']}")
     if not args.json:

@@ -72,7 +72,11 @@ def _queues(args: argparse.Namespace, database: Database) -> int:
 
     async def shown(stores: Stores) -> str:
         found = await stores.queues.all(own=args.own)
-        return json.dumps([queue_changes.shown(queue) for queue in found]) if args.json else _table(found)
+        return (
+            json.dumps([queue_changes.shown(queue) for queue in found], ensure_ascii=False)
+            if args.json
+            else _table(found)
+        )
 
     print(asked(database, shown))
     return 0
@@ -88,7 +92,7 @@ def _pause(args: argparse.Namespace, database: Database) -> int:
         change = dataclasses.replace(change, pause=dataclasses.replace(change.pause, until=args.length))
     queue = _changed(args, database, change)
     if args.json:
-        print(json.dumps(queue))
+        print(json.dumps(queue, ensure_ascii=False))
         return 0
     until = queue["paused_until"]
     shown = "until it is resumed" if until == queue_changes.FOREVER else f"until {second(until)}"
@@ -101,7 +105,7 @@ def _resume(args: argparse.Namespace, database: Database) -> int:
 
     queue = _changed(args, database, queue_changes.read({"paused_until": None}))
     told = f"queue {plain(queue['name'])} is not paused; {_jobs(queue['due'])} due in it"
-    print(json.dumps(queue) if args.json else told)
+    print(json.dumps(queue, ensure_ascii=False) if args.json else told)
     return 0
 
 
@@ -114,7 +118,7 @@ def _limit(args: argparse.Namespace, database: Database) -> int:
         raise ServiceError("give --max-running, --max-starts with --per, or --none alone")
     queue = _changed(args, database, queue_changes.read(wanted if args.none else given))
     limits = _limits(queue) or "no limits"
-    print(json.dumps(queue) if args.json else f"queue {plain(queue['name'])} has {limits}")
+    print(json.dumps(queue, ensure_ascii=False) if args.json else f"queue {plain(queue['name'])} has {limits}")
     return 0
 
 

@@ -47,7 +47,7 @@ def _unblock(args: argparse.Namespace, configured: Configured) -> int:
 
         changed = asyncio.run(with_stores(settings.environment.database_url, unblocked))
     if args.json:
-        print(json.dumps({"recipient": recipient.name, "unblocked": changed}))
+        print(json.dumps({"recipient": recipient.name, "unblocked": changed}, ensure_ascii=False))
     elif changed:
         print(f"{recipient.name} is written to again; the next tick tells what is owed")
     else:

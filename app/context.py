@@ -8,6 +8,7 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.stores import Stores
     from app.stores.database import Connection
+
+
+TRANSACTIONS = 4
+"""Of handlers at once; a pool has six connections."""
 
 
 class Handler(Protocol):
@@ -101,6 +106,9 @@ class Service:
     """The user's own job types by name, as `app.handlers.users` reads them."""
 
     stopping: Stopping = field(default_factory=Stopping)
+    transactions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRANSACTIONS))
+    """What handlers' own transactions have of the pool's connections: the rest is for whoever claims and finishes."""
+
     random: random.Random = field(default_factory=random.SystemRandom)
 
     @property
@@ -161,14 +169,17 @@ class Context:
     async def transaction(self) -> AsyncIterator[Connection]:
         """A handler's own writes, committed together with the end of its job: they happen exactly once.
 
-        Use it once, for all that is to be written; what the handler returns after it does not count any more. An
-        exception inside rolls everything back, and is a failed attempt as any other.
+        Use it once, for all that is to be written: the job is `done` with it, and what the handler returns or raises
+        after it does not count any more. An exception inside rolls everything back, and is a failed attempt.
 
         Raises:
             LeaseLost: another tick has the job; nothing is written.
+            RuntimeError: it was used already.
         """
         job = self.current_job
-        async with self.stores.database.transaction() as db:
+        if self.progress.settled:
+            raise RuntimeError("ctx.transaction() has finished the job already; use it once, for all that is written")
+        async with self.service.transactions, self.stores.database.transaction() as db:
             await lock_in(db, job)
             yield db
             await finish_in(db, job, "done")
@@ -224,7 +235,9 @@ def user_agent(settings: Settings) -> str:
 async def outbound(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
     """An HTTP client whose connections are closed at the end: an open one keeps some hosts awake."""
     limits = httpx.Limits(max_connections=40, max_keepalive_connections=20)
-    async with httpx.AsyncClient(headers={"User-Agent": user_agent}, limits=limits, verify=_tls()) as http:
+    async with httpx.AsyncClient(
+        headers={"User-Agent": user_agent}, cookies=_no_cookies(), limits=limits, verify=_tls()
+    ) as http:
         yield http
 
 
@@ -233,8 +246,15 @@ async def guarded(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
     """The same, to public addresses only."""
     from app.clients.guard import PublicTransport  # noqa: PLC0415 - httpcore, which only a guarded source needs
 
-    async with httpx.AsyncClient(headers={"User-Agent": user_agent}, transport=PublicTransport(verify=_tls())) as http:
+    async with httpx.AsyncClient(
+        headers={"User-Agent": user_agent}, cookies=_no_cookies(), transport=PublicTransport(verify=_tls())
+    ) as http:
         yield http
+
+
+def _no_cookies() -> CookieJar:
+    """What one job's server sets, another job must not send."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 def _tls() -> Any:

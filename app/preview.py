@@ -148,12 +148,12 @@ def _keys(source: SourceSettings, fetched: Fetched) -> list[str]:
 
 
 def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> OwedBy:
-    """Who would hear of which items, in the order in which a round keeps them; of two with one key, the first is."""
+    """Who would hear of which items, in their source's order; of two with one key, the first is."""
     judged_by_key: dict[str, list[Judged]] = {}
     for key, one in keyed:
         judged_by_key.setdefault(key, []).append(one)
     owed: OwedBy = {}
-    for _, alike in sorted(judged_by_key.items()):
+    for alike in judged_by_key.values():
         kept = as_kept(alike[0].item)
         names_by_recipient: dict[str, tuple[str, ...]] = {}
         for one in alike:

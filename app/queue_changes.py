@@ -36,7 +36,7 @@ class _Asked(BaseModel):
     reason: Annotated[str, Field(min_length=1, max_length=REASON_LENGTH), AfterValidator(storable)] | None = None
     max_running: Annotated[int, Field(ge=1, le=MOST_RUNNING)] | None = None
     max_starts: Annotated[int, Field(ge=1, le=MOST_STARTS)] | None = None
-    period_seconds: Annotated[float, Field(gt=0, le=MOST_PERIOD, allow_inf_nan=False)] | None = None
+    period_seconds: Annotated[float, Field(ge=0.001, le=MOST_PERIOD, allow_inf_nan=False)] | None = None
 
 
 def read(given: Mapping[str, Any]) -> QueueChange:

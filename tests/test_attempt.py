@@ -446,6 +446,32 @@ async def test_what_fails_after_its_own_transaction_is_done_all_the_same(
     assert [record.getMessage() for record in caplog.records] == ["job failed after its transaction had finished it"]
 
 
+async def test_an_outcome_after_the_transaction_does_not_count_and_is_told(
+    run: Attempt, caplog: pytest.LogCaptureFixture
+):
+    async def handle(payload: Any, ctx: Context) -> Snooze:
+        async with ctx.transaction():
+            pass
+        return Snooze(MINUTE)
+
+    row = await run.of(handle)
+
+    assert row["status"] == "done"
+    assert [r.getMessage() for r in caplog.records] == ["job outcome after its transaction does not count"]
+
+
+async def test_a_second_transaction_is_refused_in_words(run: Attempt, caplog: pytest.LogCaptureFixture):
+    async def handle(payload: Any, ctx: Context) -> None:
+        for _ in range(2):
+            async with ctx.transaction():
+                pass
+
+    row = await run.of(handle)
+
+    assert row["status"] == "done"
+    assert "use it once" in caplog.text
+
+
 async def test_a_transaction_of_a_lost_lease_writes_nothing(run: Attempt):
     await run.sql.execute("CREATE TABLE public.effects (job bigint)")
 

@@ -157,6 +157,15 @@ async def test_a_database_that_cannot_keep_every_name_is_told(environ: dict[str,
     assert "encoding is SQL_ASCII" in problem
 
 
+async def test_what_can_never_match_is_not_in_order(environ: dict[str, str], tmp_path: Path):
+    (tmp_path / "wakebell.toml").write_text(CONFIGURATION + "min = { budget = 500 }\n")
+
+    found = await check.run(environ)
+
+    assert not found.problems
+    assert found.lines[-1] == "it will start; 1 of the lines above says what can never match"
+
+
 async def test_a_check_writes_nothing(environ: dict[str, str], database_url: str):
     await check.run(environ)
 

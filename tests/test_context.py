@@ -101,3 +101,12 @@ async def test_each_batch_counts_for_itself(tmp_path: Path):
         one.tally.add("jobs.done")
 
         assert other.tally["jobs.done"] == 0
+
+
+async def test_what_a_server_sets_for_one_job_another_does_not_send():
+    request = httpx.Request("GET", "https://shop.example/")
+    answer = httpx.Response(200, headers={"Set-Cookie": "session=1"}, request=request)
+
+    async with outbound("x") as http:
+        http.cookies.extract_cookies(answer)
+        assert list(http.cookies.jar) == []

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from app import drain, lanes
-from app.context import Context, Service
+from app.context import TRANSACTIONS, Context, Service
 from app.domain.errors import DatabaseUnavailable, TemporaryFailure
 from app.domain.jobs import Done, Job, NewJob, Snooze
 from app.handlers import Runnable
@@ -631,3 +631,55 @@ async def test_a_thousand_jobs_at_hand_go_back_in_one_statement(
     left = await sql.fetch("SELECT status, attempts, started_at IS NULL AS fresh FROM wakebell.jobs")
     assert {(row["attempts"], row["fresh"]) for row in left if row["status"] == "pending"} == {(0, True)}
     assert {row["status"] for row in left} == {"done", "pending"}
+
+
+class Odd:
+    """What says of itself something that cannot be stored."""
+
+    def __str__(self) -> str:
+        return "\x00 and \ud800"
+
+
+async def test_an_odd_result_or_payload_is_no_other_jobs_matter(service: Service, sql: asyncpg.Connection):
+    await add(service, "odd", "greet", count=4)
+    await sql.execute("""SELECT wakebell.enqueue('greet', '{"n": 1e5000}')""")
+    await sql.execute("SELECT wakebell.enqueue('greet', CAST($1 AS jsonb))", '{"n":' + "[" * 2500 + "]" * 2500 + "}")
+
+    async def handle(payload: Any, ctx: Context) -> Done:
+        return Done({"skipped": [Odd(), Path("x")]})
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("odd", handle), runnable("greet", done)))
+
+    assert await statuses(sql) == {"done": 9, "failed": 1}
+    assert await sql.fetchval("SELECT max(attempts) FROM wakebell.jobs") == 1
+
+
+async def test_a_snooze_in_milliseconds_is_put_off_for_a_year_at_most(service: Service, sql: asyncpg.Connection):
+    await add(service, "greet")
+
+    async def handle(payload: Any, ctx: Context) -> Snooze:
+        return Snooze(timedelta(seconds=1_800_000_000_000))
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert await sql.fetchval("SELECT run_after < now() + interval '366 days' FROM wakebell.jobs")
+
+
+async def test_handlers_transactions_leave_connections_to_the_drain(service: Service):
+    await add(service, "greet", count=lanes.SLOTS)
+    most = inside = 0
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        nonlocal most, inside
+        async with ctx.transaction():
+            inside += 1
+            most = max(most, inside)
+            await ctx.stores.jobs.count_startable([])  # beside it there is a connection
+            inside -= 1
+
+    async with a_batch(service) as ctx:
+        await drain.until_idle(ctx, these(runnable("greet", handle)))
+
+    assert most == TRANSACTIONS

@@ -117,7 +117,7 @@ async def test_messages_are_composed_by_each_channel_and_counted_as_it_counts(tm
     found = await previewed(load(tmp_path), GIGS)
 
     line, inbox = found["messages"]
-    text = "มีรายการใหม่ 2 รายการ\n\nรับเขียนบอทไลน์\ngigs · bots\n\nPython bot\nhttps://gigs.example/7\ngigs · bots, paid"
+    text = "มีรายการใหม่ 2 รายการ\n\nPython bot\nhttps://gigs.example/7\ngigs · bots, paid\n\nรับเขียนบอทไลน์\ngigs · bots"
     assert line == {
         "recipient": "me",
         "channel": "line",

@@ -7,7 +7,7 @@ from app.stores.migrations import run_script
 revision = "0008"
 down_revision = "0007"
 
-SCRIPTS: tuple[str, ...] = ("quota", "compose")
+SCRIPTS: tuple[str, ...] = ("quota", "compose", "bounds")
 """In this order, each `alembic/sql/0008_<name>.sql`."""
 
 

@@ -9,7 +9,9 @@
        `--> news
 
 Only what the round does not list by its own key can be meant. An edit bears an earlier date: what was published since
-the last round, and days after the one that it looks like, is news.
+the last round, and after the one that it looks like, is news. So is, under one link, what has an id and a title of its
+own, unless its date is that of the known one or there is none and the title is a corrected one. In doubt it is news:
+told twice is better than never.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import time, timedelta
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from app.domain import identity, links
+from app.domain.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,8 +48,16 @@ CORRECTED = 0.85
 """How alike the last parts of two addresses are, of which one is the other without its mistake: `build-a-your-shop` and
 `build-your-shop` are to 0.94, `python-dev-acme` and `python-dev-bolt` to 0.73."""
 
-MOST_COMPARED = 200
-"""Characters of such a part."""
+REWORDED = 0.6
+"""How alike two titles are, and the words that they differ in, of which one is the other after an edit."""
+
+WORDS = re.compile(r"\w+")
+
+MOST_COMPARED = 60
+"""Characters of what is compared: of twice as many it takes four times as long."""
+
+MOST_COMPARISONS = 200
+"""In a round, which blocks all others meanwhile: what is left after them is news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +74,7 @@ class Known:
 
     id: int
     key: str
+    title: str
     link: str | None
     link_mark: int | None
     title_mark: int | None
@@ -105,8 +117,9 @@ def recognise(
     if any(keyed.mark.key for keyed in unknown):
         return _decided(unknown, compared)
     moves = compared.by_link(unknown)
-    many = len(listed) >= FEW
-    useless = many and len(moves) * 100 >= NEARLY_ALL_PERCENT * len(listed)
+    useless = compared.is_nearly_all(moves)
+    if not useless and compared.is_nearly_all(again := compared.by_link_and_title(unknown)):
+        moves, useless = again, True
     taken = {keyed.key for keyed in moves.values()}
     left = [keyed for keyed in unknown if keyed.key not in taken]
     if (braked := compared.brake(left, moves)) is not None:
@@ -153,9 +166,15 @@ class _Compared:
         self._pairs = Counter((keyed.mark.link_mark, keyed.mark.title_mark) for keyed in listed)
         self._by_link: dict[int | None, list[Known]] = defaultdict(list)
         self._by_title: dict[int | None, list[Known]] = defaultdict(list)
+        self._by_both: dict[tuple[int | None, int | None], list[Known]] = defaultdict(list)
+        self._comparisons = 0
         for item in known:
             self._by_link[item.link_mark].append(item)
             self._by_title[item.title_mark].append(item)
+            self._by_both[item.link_mark, item.title_mark].append(item)
+
+    def is_nearly_all(self, moves: dict[int, Keyed]) -> bool:
+        return self._listed >= FEW and len(moves) * 100 >= NEARLY_ALL_PERCENT * self._listed
 
     def by_link(self, unknown: Iterable[Keyed]) -> dict[int, Keyed]:
         """Whose link no other item has, or whose link and title together."""
@@ -165,10 +184,18 @@ class _Compared:
             if mark.link_mark is None:
                 continue
             same = self._by_link[mark.link_mark]
-            titled = [item for item in same if item.title_mark == mark.title_mark]
             if self._links[mark.link_mark] > 1 or len(same) > 1 or identity.is_home(mark.link):
-                same = titled if self._pairs[mark.link_mark, mark.title_mark] == 1 else []
-            if (item := self._one(same, moves)) is not None and not self._is_since(keyed, item):
+                same = self._both(keyed)
+            if (item := self._one(same, moves)) is not None and self._is_edit(keyed, item):
+                moves[item.id] = keyed
+        return moves
+
+    def by_link_and_title(self, unknown: Iterable[Keyed]) -> dict[int, Keyed]:
+        """Whose link and title no other item has, within a day: where nearly all are so, each round dates them anew."""
+        moves: dict[int, Keyed] = {}
+        for keyed in unknown:
+            item = self._one(self._both(keyed), moves) if keyed.mark.link_mark is not None else None
+            if item is not None and not self._is_since(keyed, item, after=DAY):
                 moves[item.id] = keyed
         return moves
 
@@ -181,8 +208,10 @@ class _Compared:
         for keyed in unknown:
             if self._titles[keyed.mark.title_mark] > 1:
                 continue
-            item = self._one(self._by_title[keyed.mark.title_mark], taken | moves)
-            if item is not None and self._is_same_day(keyed, item) and self._is_corrected(keyed, item):
+            item = self._one(self._by_title[keyed.mark.title_mark], moves)
+            if item is None or item.id in taken:
+                continue
+            if self._is_same_day(keyed, item) and self._is_corrected(keyed, item):
                 moves[item.id] = keyed
         return moves
 
@@ -208,11 +237,33 @@ class _Compared:
             return None
         return same[0]
 
-    def _is_since(self, keyed: Keyed, item: Known) -> bool:
+    def _both(self, keyed: Keyed) -> Sequence[Known]:
+        both = keyed.mark.link_mark, keyed.mark.title_mark
+        return self._by_both[both] if self._pairs[both] == 1 else ()
+
+    def _is_edit(self, keyed: Keyed, item: Known) -> bool:
+        """Of two that share a link."""
+        if self._is_since(keyed, item):
+            return False
+        if keyed.mark.title_mark == item.title_mark or not self._has_own_keys(keyed, item):
+            return True
+        new, old = keyed.mark.item.published_at, item.published_at
+        if new != old:
+            return False
+        if new is not None and new.time() != time():
+            return True
+        return self._is_reworded(keyed.mark.item.title, item.title)  # the day alone is that of many
+
+    def _has_own_keys(self, keyed: Keyed, item: Known) -> bool:
+        """Whether the keys of both are more than the link that they share."""
+        old = links.canonical(item.link, self._ignored) if item.link else ""
+        return keyed.key != links.key(keyed.mark.link) and item.key != links.key(old)
+
+    def _is_since(self, keyed: Keyed, item: Known, *, after: timedelta = timedelta()) -> bool:
         new, old = keyed.mark.item.published_at, item.published_at
         if new is None or old is None or self._last_round_at is None:
             return False
-        return new > max(self._last_round_at, old + DAY)
+        return new > max(self._last_round_at, old + after)
 
     def _is_same_day(self, keyed: Keyed, item: Known) -> bool:
         new, old = keyed.mark.item.published_at, item.published_at
@@ -227,7 +278,22 @@ class _Compared:
             return False
         if keyed.mark.item.published_at is not None and keyed.mark.item.published_at == item.published_at:
             return True
-        return SequenceMatcher(None, _last(new), _last(old)).ratio() >= CORRECTED
+        return self._is_alike(_last(new), _last(old), CORRECTED)
+
+    def _is_reworded(self, new: str, old: str) -> bool:
+        """Whether one title is the other with words added, or without its mistakes: "Python" is none for "Java"."""
+        new, old = fold(new), fold(old)
+        if NUMBERS.findall(new) != NUMBERS.findall(old):
+            return False
+        added, gone = _words_without(new, old), _words_without(old, new)
+        return (not added or not gone or self._is_alike(added, gone, REWORDED)) and self._is_alike(new, old, REWORDED)
+
+    def _is_alike(self, new: str, old: str, bound: float) -> bool:
+        compared = SequenceMatcher(None, new[:MOST_COMPARED], old[:MOST_COMPARED])
+        if compared.real_quick_ratio() < bound or compared.quick_ratio() < bound:
+            return False
+        self._comparisons += 1
+        return self._comparisons <= MOST_COMPARISONS and compared.ratio() >= bound
 
 
 def _is_near(keyed: Keyed, item: Known) -> bool:
@@ -237,3 +303,8 @@ def _is_near(keyed: Keyed, item: Known) -> bool:
 
 def _last(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2][-MOST_COMPARED:]
+
+
+def _words_without(title: str, other: str) -> str:
+    """The words of one title that the other does not have."""
+    return " ".join((Counter(WORDS.findall(title)) - Counter(WORDS.findall(other))).elements())

@@ -21,6 +21,9 @@ thread cannot be stopped: so many steps take a second or two. A page of 300,000 
 MAX_TAGS = 400_000
 """Pages of several megabytes have a tenth."""
 
+MAX_SIBLINGS = 5_000
+"""Where a selector counts them: its time grows with their square, and 40,000 took twelve seconds."""
+
 MAX_ATTRIBUTES = 1_000
 LONG_TAG = 20_000
 
@@ -82,8 +85,11 @@ def instead_of(document: str, host: str, wanted: str) -> str:
     return told.removesuffix("a feed") + wanted
 
 
-def unparsable(document: str) -> str | None:
-    """Why the page should not be given to a parser; None when it can be."""
+def unparsable(document: str, *, siblings_matter: bool = False) -> str | None:
+    """Why the page should not be given to a parser; None when it can be.
+
+    `siblings_matter`: a selector looks through what stands beside each element.
+    """
     for tag in WIDE_TAG.finditer(document):
         if len(QUOTED.sub("", tag[0]).split()) > MAX_ATTRIBUTES:
             return f"has a tag with more than {MAX_ATTRIBUTES:,} attributes"
@@ -91,10 +97,11 @@ def unparsable(document: str) -> str | None:
     for begin, end in _markup(document):
         for tag in TAG.finditer(document, begin, end):
             name = tag[2].lower()
+            siblings = nested.count()
+            if siblings_matter and siblings > MAX_SIBLINGS:
+                return f"has more than {MAX_SIBLINGS:,} elements side by side, too many for :nth-… and ~ in selectors"
             if name not in UNCOUNTED:
                 (nested.close if tag[1] else nested.open)(name)
-            nested.steps += len(nested)
-            nested.tags += 1
             if nested.steps > MAX_STEPS:
                 return "has too many elements within each other to be read"
             if nested.tags > MAX_TAGS:
@@ -107,14 +114,15 @@ class _Nested:
 
     def __init__(self) -> None:
         self._names: list[str] = []
+        self._within = [0]
+        """Tags in each open element, itself of the page at first, about."""
+
         self._open: Counter[str] = Counter()
         self.steps = self.tags = 0
 
-    def __len__(self) -> int:
-        return len(self._names)
-
     def open(self, name: str) -> None:
         self._names.append(name)
+        self._within.append(0)
         self._open[name] += 1
 
     def close(self, name: str) -> None:
@@ -130,6 +138,14 @@ class _Nested:
         for closed in self._names[place:]:
             self._open[closed] -= 1
         del self._names[place:]
+        del self._within[place + 1 :]
+
+    def count(self) -> int:
+        """One more tag. How many there are in the element that it is in."""
+        self.tags += 1
+        self.steps += len(self._names)
+        self._within[-1] += 1
+        return self._within[-1]
 
 
 def _markup(document: str) -> list[tuple[int, int]]:

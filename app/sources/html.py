@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.5"
 
+COUNTING = re.compile(r":nth-|:last-|:only-|~")
+"""In a selector: it looks through an element's neighbours, or counts them."""
+
 READ_SECONDS = 5
 """Of one page, after which no further item of it is read: elements within each other are read once for each."""
 
@@ -119,6 +122,11 @@ async def fetch(options: Options, ctx: Reading) -> Fetched | Unchanged:
     )
 
 
+def _selectors(options: Options) -> list[str]:
+    values = [options.key, options.title, options.link, options.published, options.text, options.next, options.empty]
+    return [options.items, *options.fields.values(), *(value for value in values if value)]
+
+
 class Pages:
     """A round's pages, one after the other."""
 
@@ -129,6 +137,7 @@ class Pages:
         self.empty = False
         """The first page has said that there is nothing."""
 
+        self._counting = bool(COUNTING.search(" ".join(_selectors(options))))
         self._next = picking.next_of(options.next, _find_address) if options.next else None
 
     def read(self, got: Downloaded, number: int) -> str:
@@ -144,7 +153,7 @@ class Pages:
             self.warnings.append(decoded.warning)
         if not decoded.text.strip():
             raise TemporaryFailure(f"{got.host} answered with nothing at all, not with a page")
-        if fault := webpages.unparsable(decoded.text):
+        if fault := webpages.unparsable(decoded.text, siblings_matter=self._counting):
             raise TemporaryFailure(f"the page of {got.host} {fault}")
         if webpages.is_challenge(decoded.text):
             raise TemporaryFailure(webpages.instead_of(decoded.text, got.host, "the list"))

@@ -27,7 +27,7 @@ SELECT
     (SELECT finished_at FROM wakebell.ticks WHERE status IN ('ok', 'partial') ORDER BY started_at DESC LIMIT 1)
         AS last_success_at,
     (
-        SELECT min(head.run_after)
+        SELECT wakebell.readable(min(head.run_after))
         FROM names AS n
         CROSS JOIN LATERAL (
             SELECT j.run_after

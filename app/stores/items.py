@@ -126,7 +126,7 @@ class Items:
                 await sources.leave_in(db, job, source)
                 return None
             found = identity.marked(fetched.items, apart) if marked is None else marked
-            by_key = await keys.sort_in(db, source, state, found, apart.ignored)
+            by_key = await keys.sort_in(db, source, state, found, apart.ignored, whole=fetched.whole)
             empty = unexplained or await _lists_no_more_in(db, source, fetched, state["primed_at"])
             counted = await self._add_in(
                 db,
@@ -173,7 +173,8 @@ class Items:
         items = [
             _row(keyed, now=state["now"], oldest_at=oldest_at, max_age=max_age)
             | (as_detailed(keyed.mark.item) if keyed.key in detailed else {})
-            for keyed in by_key.kept
+            | {"place": place}
+            for place, keyed in enumerate(by_key.kept)
         ]
         params = {
             "source": source,

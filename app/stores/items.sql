@@ -3,10 +3,10 @@
 -- One statement: no item is ever kept without what is owed for it, nor owed twice. The caller holds the source's
 -- row, so two rounds of one source never meet here; ORDER BY keeps rounds of other writers from deadlocking.
 WITH given AS (
-    SELECT new.key, new.title, new.link, new.published_at, new.link_mark, new.title_mark, new.news, new.text,
+    SELECT new.place, new.key, new.title, new.link, new.published_at, new.link_mark, new.title_mark, new.news, new.text,
            new.fields
     FROM jsonb_to_recordset(CAST(CAST(:items AS text) AS jsonb)) AS new (
-        key text, title text, link text, published_at timestamptz, link_mark bigint, title_mark bigint, news boolean,
+        place integer, key text, title text, link text, published_at timestamptz, link_mark bigint, title_mark bigint, news boolean,
         text text, fields jsonb)
 ), seen AS (
     UPDATE wakebell.items SET
@@ -25,7 +25,7 @@ WITH given AS (
     SELECT CAST(:source AS text), given.key, given.title, given.link, given.published_at, given.link_mark,
            given.title_mark, given.text, given.fields
     FROM given
-    ORDER BY given.key COLLATE "C"  -- the order of the messages too: the same on every server
+    ORDER BY given.key
     ON CONFLICT (source, key) DO NOTHING
     RETURNING id, key
 ), owed AS (
@@ -36,7 +36,7 @@ WITH given AS (
       AS matched (key text, recipient text, subscriptions jsonb) USING (key)
     JOIN given USING (key)
     WHERE CAST(:telling AS boolean) AND given.news
-    ORDER BY fresh.id, matched.recipient
+    ORDER BY given.place, matched.recipient  -- as their source lists them, and so they are told
     ON CONFLICT DO NOTHING  -- a key that came twice
     RETURNING item_id, recipient
 ), composing AS (
@@ -46,7 +46,9 @@ WITH given AS (
     ORDER BY owed.recipient
     ON CONFLICT DO NOTHING  -- one is queued already and will take these too, or the next plan asks for another
 )
-SELECT (SELECT count(*) FROM fresh JOIN given USING (key) WHERE given.news) AS added, (SELECT count(DISTINCT item_id) FROM owed) AS matched;
+SELECT
+    (SELECT count(*) FROM fresh JOIN given USING (key) WHERE given.news) AS added,
+    (SELECT count(DISTINCT item_id) FROM owed) AS matched;
 
 -- name: has_listed
 -- Whether the source has listed anything since it was primed, to within an hour. An order, for the sake of its plan.

@@ -14,7 +14,7 @@ from app.stores import sql
 from app.stores.database import rows
 from app.stores.job_params import MOST_AT_ONCE, Ending
 from app.stores.job_rows import Enqueued, Rescued, StoredJob, Turned, claimed_job, stored_job, turned_job
-from app.stores.payloads import payload_text
+from app.stores.payloads import json_value, payload_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -174,7 +174,7 @@ class Jobs:
         """
         claim = {"own": own, "most": limit, "leases": given.leases_text(leases), "token": token, "queue": queue}
         [row] = await self._database.fetch(SQL["turn"], {**given.done_params(done), **claim})
-        turned = json.loads(row["turned"])
+        turned = json_value(row["turned"])
         finished = set(turned["finished"] or ())
         return Turned(
             claimed=[turned_job(values, token) for values in turned["claimed"] or ()],

@@ -57,11 +57,13 @@ FROM wakebell.claim_jobs(
 
 -- name: turn
 -- Done jobs finished, then due jobs leased. Who lost a lease is missing among the finished. One row for all, the next to
--- be started first: a thousand rows cost the client as much as running them.
+-- be started first: a thousand rows cost the client as much as running them. A payload nested so deeply that one reader
+-- would stumble over all of them is left out.
 SELECT CAST(json_build_object(
     'finished', json_agg(turned.id) FILTER (WHERE turned.what = 'finished'),
     'claimed', json_agg(json_build_array(
-        turned.id, turned.type, turned.payload, turned.queue, turned.attempts, turned.crashes, turned.max_attempts,
+        turned.id, turned.type,
+        CASE WHEN NOT jsonb_path_exists(turned.payload, '$.**{200}') THEN turned.payload END, turned.queue, turned.attempts, turned.crashes, turned.max_attempts,
         turned.lease_until
     )) FILTER (WHERE turned.what = 'claimed')
 ) AS text) AS turned
@@ -144,7 +146,8 @@ SELECT wakebell.prune_jobs(CAST(:keep_seconds AS double precision), CAST(:most A
 
 -- name: get
 -- One job as it stands.
-SELECT j.id, j.type, CAST(j.payload AS text) AS payload, j.queue, j.priority, j.status, j.run_after, j.waiting, j.held,
+SELECT j.id, j.type, CAST(j.payload AS text) AS payload, j.queue, j.priority, j.status,
+       wakebell.readable(j.run_after) AS run_after, j.waiting, j.held,
        j.attempts, j.crashes, j.max_attempts, j.unique_key, j.serial_key, j.last_error, CAST(j.result AS text) AS result,
        j.created_at, j.started_at, j.finished_at, CAST(j.failures AS text) AS failures,
        CAST(j.then_jobs AS text) AS then_jobs

@@ -59,45 +59,54 @@ async def sort_in(
     state: Mapping[str, Any],
     found: Sequence[Marked],
     ignored: frozenset[str] = frozenset(),
+    *,
+    whole: bool = True,
 ) -> Sorted:
     """Decide it in the transaction that stores the round, and give known items their new keys.
 
     `state` is the source's row, which the caller has locked: two rounds of one source decide one after the other.
+
+    A round that is not `whole` decides nothing: what it does not list may be listed beyond its end. The rule and the
+    keys of what is known stay, and what looks like an edit is held until a whole one.
     """
     priming = state["primed_at"] is None
     former: Rule = "id" if priming else state["key_rule"]
-    rule = identity.degraded(former, identity.deserved(found))
+    rule = identity.degraded(former, identity.deserved(found)) if whole or priming else former
     listed: dict[str, Keyed] = {}
     handles: dict[str, str] = {}
     for mark, key in zip(found, identity.keys(found, rule), strict=True):
         keyed = Keyed(key=kept_key(key), mark=mark)
         listed.setdefault(keyed.key, keyed)
         handles.setdefault(mark.item.key, keyed.key)
-    whole = Sorted(kept=tuple(listed.values()), key_by_handle=handles, rule=rule)
+    unsorted = Sorted(kept=tuple(listed.values()), key_by_handle=handles, rule=rule)
     if priming or not listed:
-        return whole
+        return unsorted
     formerly = zip(found, identity.keys(found, former), strict=True) if rule != former else ()
     former_by_handle = {mark.item.key: kept_key(key) for mark, key in formerly}
     unknown, translated = await _unknown_in(db, source, listed, former_by_handle)
     if not unknown:
-        return Sorted(kept=whole.kept, key_by_handle=handles, rule=rule, moved=translated)
+        return Sorted(kept=unsorted.kept, key_by_handle=handles, rule=rule, moved=translated)
     seen = recognise(
         unknown,
-        whole.kept,
+        unsorted.kept,
         await _alike_in(db, source, unknown, since=state["primed_at"]),
         last_round_at=state["last_round_at"],
         now=state["now"],
         ignored=ignored,
     )
-    await _move_in(db, seen.moves)
-    moved = {keyed.key for keyed in seen.moves.values()}
+    moved = frozenset(keyed.key for keyed in seen.moves.values())
+    held = seen.held
+    if whole:
+        await _move_in(db, seen.moves)
+    else:
+        moved, held = frozenset(), held | moved
     return Sorted(
-        kept=tuple(keyed for keyed in whole.kept if keyed.key not in seen.held),
+        kept=tuple(keyed for keyed in unsorted.kept if keyed.key not in held),
         key_by_handle=handles,
-        rule=identity.degraded(rule, "link") if seen.useless_ids else rule,
-        unknown=frozenset(keyed.key for keyed in unknown) - moved - seen.held,
+        rule=identity.degraded(rule, "link") if seen.useless_ids and whole else rule,
+        unknown=frozenset(keyed.key for keyed in unknown) - moved - held,
         moved=translated + len(moved),
-        held=len(seen.held),
+        held=len(held),
         unstable=seen.unstable,
     )
 

@@ -21,7 +21,9 @@ ORDER BY given.n;
 -- name: alike
 -- The latest known items of each of these links and titles. What was last listed before the source was primed again is
 -- none of them: it was told apart by other keys.
-SELECT alike.id, alike.key, alike.link, alike.link_mark, alike.title_mark, alike.published_at, alike.first_seen_at
+SELECT
+    alike.id, alike.key, alike.title, alike.link, alike.link_mark, alike.title_mark, alike.published_at,
+    alike.first_seen_at
 FROM jsonb_array_elements_text(CAST(CAST(:marks AS text) AS jsonb) -> 'links') AS given (mark)
 CROSS JOIN LATERAL (
     SELECT items.*
@@ -32,7 +34,9 @@ CROSS JOIN LATERAL (
     LIMIT :most
 ) AS alike
 UNION
-SELECT alike.id, alike.key, alike.link, alike.link_mark, alike.title_mark, alike.published_at, alike.first_seen_at
+SELECT
+    alike.id, alike.key, alike.title, alike.link, alike.link_mark, alike.title_mark, alike.published_at,
+    alike.first_seen_at
 FROM jsonb_array_elements_text(CAST(CAST(:marks AS text) AS jsonb) -> 'titles') AS given (mark)
 CROSS JOIN LATERAL (
     SELECT items.*

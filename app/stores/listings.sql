@@ -55,7 +55,8 @@ WITH RECURSIVE groups AS (
     FROM newest
     JOIN wakebell.jobs AS j ON j.id = newest.id
 )
-SELECT s.id, s.type, CAST(s.payload AS text) AS payload, s.queue, s.priority, s.status, s.run_after, s.waiting, s.held,
+SELECT s.id, s.type, CAST(s.payload AS text) AS payload, s.queue, s.priority, s.status,
+       wakebell.readable(s.run_after) AS run_after, s.waiting, s.held,
        s.attempts, s.crashes, s.max_attempts, s.unique_key, s.serial_key, s.last_error,
        CAST(s.result AS text) AS result, s.created_at, s.started_at, s.finished_at, s.found
 FROM sized AS s

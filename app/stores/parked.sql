@@ -33,4 +33,4 @@ SELECT
         ) AS counted
     ) AS count,
     ARRAY(SELECT h.type FROM heads AS h ORDER BY h.place) AS types,
-    (SELECT min(h.run_after) FROM heads AS h) AS since;
+    (SELECT wakebell.readable(min(h.run_after)) FROM heads AS h) AS since;

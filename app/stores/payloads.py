@@ -54,7 +54,7 @@ def result_text(result: Any) -> str | None:
     if result is None:
         return None
     try:
-        told = json.dumps(_cleaned(result), allow_nan=False, default=str)
+        told = json.dumps(_cleaned(result), allow_nan=False)
     except RecursionError:
         told = '"nested too deeply to be kept"'
     except Exception:  # noqa: BLE001 - __str__ and __repr__ are the handler's own code
@@ -68,9 +68,13 @@ def result_text(result: Any) -> str | None:
 def json_value(stored: str | None) -> Any:
     """What stored JSON says, as text out of the database: one driver hands jsonb over as text, the next as values.
 
-    A number too long for Python stays the text of its digits: SQL may put one in, and it must not stop who reads.
+    A number too long for Python stays the text of its digits, and what is nested too deeply becomes words: SQL may put
+    such in, and it must not stop who reads.
     """
-    return None if stored is None else _decoded(stored)
+    try:
+        return None if stored is None else _decoded(stored)
+    except RecursionError:
+        return "nested too deeply to be read"
 
 
 def _whole(digits: str) -> int | str:
@@ -144,4 +148,6 @@ def _cleaned(value: Any) -> Any:
         return {clean(str(key)): _cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(inner) for inner in value]
-    return value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return clean(str(value), limit=ERROR_LENGTH)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from app import asked, drain, handlers
-from app.domain.jobs import Discard, Done, Snooze
+from app.domain.jobs import Discard, Done, NewJob, Snooze
 from app.testing.drained import Drained, JobsFailed, drained, watched
 from app.testing.wanted import Wanted, listed
 from app.threads import in_thread
@@ -94,7 +94,8 @@ class Queue:
     async def enqueue(self, handler: str | ModuleType, payload: Payload | None = None, **options: Any) -> StoredJob:
         """Put in a job, and return what is there then: one that has its unique key already, if there is one.
 
-        `options` are `queue`, `priority`, `run_after`, `unique_key`, `serial_key`, `max_attempts`, `then`, `replace`.
+        `options` are `queue`, `priority`, `run_after`, `unique_key`, `serial_key`, `max_attempts`, `replace`, and `then`,
+        a list of `app.domain.jobs.NewJob` or of mappings with its names.
 
         Raises:
             Refused: there is no such type.
@@ -103,7 +104,8 @@ class Queue:
         """
         runnable, plain = self._runnable(handler), _plain(payload)
         runnable.module.Payload.model_validate(plain)
-        added = await self._stores.jobs.enqueue(type=runnable.type, payload=plain, **options)
+        then = [job if isinstance(job, NewJob) else NewJob(**job) for job in options.pop("then", ())]
+        added = await self._stores.jobs.enqueue(type=runnable.type, payload=plain, then=then, **options)
         [stored] = [job for job in await self.jobs(type=runnable.type) if job.id == added.id]
         return stored
 

@@ -30,6 +30,7 @@ def known(items: Sequence[Item], *, first_seen_at: datetime = NOW - 3 * DAY) -> 
         Known(
             id=number,
             key=one.key,
+            title=one.mark.item.title,
             link=one.mark.item.link,
             link_mark=one.mark.link_mark,
             title_mark=one.mark.title_mark,

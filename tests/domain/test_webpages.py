@@ -100,3 +100,10 @@ def test_lists_and_tables_of_thousands_are_no_nesting():
 
 def test_a_page_of_nothing_but_tags_is_refused():
     assert "400,000 tags" in str(unparsable("<br>" * 400_001))
+
+
+def test_many_neighbours_are_refused_where_a_selector_counts_them():
+    rows = "<table>" + "<tr><td>x" * 10_000
+
+    assert unparsable(rows) is None
+    assert ":nth-" in str(unparsable(rows, siblings_matter=True))

@@ -124,6 +124,14 @@ async def test_what_is_new_after_it_is_owed_once(board: Board, sql: asyncpg.Conn
     assert await composing(sql) == ["me", "you"]
 
 
+async def test_items_are_owed_in_the_order_of_their_source(board: Board, sql: asyncpg.Connection):
+    await board.round()
+    await board.round("10", "9", "b", "a")
+
+    query = "SELECT key FROM wakebell.owed JOIN wakebell.items ON items.id = item_id ORDER BY owed.id"
+    assert [row[0] for row in await sql.fetch(query)] == ["10", "9", "b", "a"]
+
+
 async def test_an_item_that_nobody_asked_for_is_known_all_the_same(board: Board, sql: asyncpg.Connection):
     await board.round("a")
 

@@ -94,6 +94,35 @@ async def test_a_look_sees_what_there_is(looks: Looks, sql: asyncpg.Connection, 
     assert dataclasses.replace(look, next_due_at=None) == dataclasses.replace(NOTHING, **expected)
 
 
+async def test_jobs_that_rank_before_they_are_due_hide_none_that_is(looks: Looks, sql: asyncpg.Connection):
+    await sql.execute(
+        "INSERT INTO wakebell.jobs (type, priority, run_after) "
+        "SELECT 'greet', 100, now() + interval '1 hour' FROM generate_series(1, 150)"
+    )
+    await sql.execute(job("run_after", "now()"))
+    await sql.execute(job("run_after", "now()", kind="other"))
+
+    look = await looks.look(ABOUT)
+
+    assert (look.startable, look.strange) == (1, True)
+    assert look.next_due_at is not None
+    assert look.next_due_at <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("at", ["'infinity'", "'-infinity'", "'57943-01-01'", "'0044-03-15 BC'"])
+async def test_a_time_that_no_driver_can_read_stops_no_look(looks: Looks, jobs: Jobs, sql: asyncpg.Connection, at: str):
+    await sql.execute(job("run_after", at))
+
+    look = await looks.look(ABOUT)
+
+    assert look.next_due_at is not None
+    assert look.next_due_at.tzinfo is not None
+    [stored] = await sql.fetch("SELECT id FROM wakebell.jobs")
+    found = await jobs.get(stored["id"])
+    assert found is not None
+    assert found.run_after.tzinfo is not None
+
+
 async def test_an_empty_database_has_nothing(looks: Looks):
     assert await looks.look(ABOUT) == NOTHING
 
