@@ -670,12 +670,16 @@ async def test_a_snooze_in_milliseconds_is_put_off_for_a_year_at_most(service: S
 async def test_handlers_transactions_leave_connections_to_the_drain(service: Service):
     await add(service, "greet", count=lanes.SLOTS)
     most = inside = 0
+    full = asyncio.Event()
 
     async def handle(payload: Any, ctx: Context) -> None:
         nonlocal most, inside
         async with ctx.transaction():
             inside += 1
             most = max(most, inside)
+            if inside == TRANSACTIONS:
+                full.set()
+            await full.wait()
             await ctx.stores.jobs.count_startable([])  # beside it there is a connection
             inside -= 1
 
