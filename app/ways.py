@@ -140,8 +140,11 @@ class _Known:
         if not self.metered or standing.blocked is not None:
             return standing
         if _older(standing.asked_at, READ_EVERY, standing.now):
-            if await _ask(self.channel, self.ctx):
+            answered = await _ask(self.channel, self.ctx)
+            if answered:
                 standing = await self._stored()
+            elif answered is None and standing.read_at is None:
+                standing = await self._first_answer()
         elif standing.read_at is None and not _older(standing.asked_at, _SECONDS, standing.now):
             standing = await self._first_answer()
         return await self._with_members(standing)
@@ -181,10 +184,10 @@ class _Known:
 _SECONDS = timedelta(seconds=ASKING_SECONDS)
 
 
-async def _ask(channel: ChannelSettings, ctx: Context) -> bool:
-    """Whether it was time to ask the provider, and it has answered. Without an answer, what was known goes on."""
+async def _ask(channel: ChannelSettings, ctx: Context) -> bool | None:
+    """Whether the provider has answered; None when another one asks, or has asked. Else what was known goes on."""
     if not await ctx.stores.reach.claim_reading(channel.name):
-        return False
+        return None
     module = plugins.load("app.channels", channel.kind)
     try:
         async with asyncio.timeout(ASKING_SECONDS):

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.clients.download import MAX_REDIRECTS, Downloaded, download
-from app.domain.errors import Failure, PermanentFailure, TemporaryFailure
+from app.domain.errors import Failure, PermanentFailure, RateLimited, TemporaryFailure
 
 URL = "https://e.test/feed.xml?token=hush"
 SENT = {"User-Agent": "Wakebell", "Authorization": "Bearer hush", "X-Key": "hush", "If-None-Match": '"v1"'}
@@ -160,7 +160,7 @@ async def test_redirects_end_somewhere():
     [
         (404, PermanentFailure, "e.test answered 404: Not Found"),
         (403, PermanentFailure, "e.test answered 403: Forbidden"),
-        (429, TemporaryFailure, "e.test answered 429: Too Many Requests"),
+        (429, RateLimited, "e.test answered 429: Too Many Requests"),
         (503, TemporaryFailure, "e.test answered 503: Service Unavailable"),
         (520, TemporaryFailure, "e.test answered 520"),
         (300, PermanentFailure, "e.test answered 300: Multiple Choices"),
