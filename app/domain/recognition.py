@@ -237,9 +237,9 @@ class _Compared:
             return None
         return same[0]
 
-    def _both(self, keyed: Keyed) -> Sequence[Known]:
+    def _both(self, keyed: Keyed) -> list[Known]:
         both = keyed.mark.link_mark, keyed.mark.title_mark
-        return self._by_both[both] if self._pairs[both] == 1 else ()
+        return self._by_both[both] if self._pairs[both] == 1 else []
 
     def _is_edit(self, keyed: Keyed, item: Known) -> bool:
         """Of two that share a link."""

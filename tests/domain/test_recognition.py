@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from app.domain.identity import UNSAID, keys, marked
 from app.domain.items import Item
-from app.domain.recognition import Keyed, Known, Recognised, recognise
+from app.domain.recognition import MOST_COMPARISONS, Keyed, Known, Recognised, recognise
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -72,6 +73,11 @@ PAGE = "https://e.test/jobs/7"
             id="another address, one title and day",
         ),
         pytest.param(
+            item("Python develper", PAGE, id="g1", published_at=None),
+            item("Python developer (f/m)", PAGE, id="g2", published_at=None),
+            id="a corrected title",
+        ),
+        pytest.param(
             item("T", PAGE, id="g1"), item("T!", PAGE, id="g2", published_at=NOW - 2 * DAY), id="dated by its edit"
         ),
     ],
@@ -94,6 +100,29 @@ def test_an_edit_is_the_known_item_under_another_key(before: Item, now: Item):
             [item("T", PAGE, id="g1", published_at=NOW - 3 * DAY)],
             [item("U", PAGE, id="g2", published_at=NOW - HOUR / 2)],
             id="published since, and days later",
+        ),
+        pytest.param(
+            [item("T", PAGE, id="g1", published_at=NOW - DAY)],
+            [item("U", PAGE, id="g2", published_at=NOW - HOUR / 2)],
+            id="published since, within a day",
+        ),
+        pytest.param(
+            [item("T", PAGE, id="g1", published_at=NOW - 3 * DAY)],
+            [item("U", PAGE, id="g2", published_at=NOW - 2 * DAY)],
+            id="an id, a title and a date of its own",
+        ),
+        *(
+            pytest.param(
+                [item(before, PAGE, id="g1", published_at=None)],
+                [item(after, PAGE, id="g2", published_at=None)],
+                id=f"{after} is no {before}",
+            )
+            for before, after in [
+                ("Jobs of day 1", "Jobs of day 2"),
+                ("Senior Python developer", "Senior Java developer"),
+                ("Opening A", "Opening B"),
+                ("Dev", "Dev or writer, anywhere"),
+            ]
         ),
         pytest.param([item("Dev", "https://e.test/j/1")], [item("Dev", "https://e.test/j/2")], id="two openings"),
         pytest.param(
@@ -196,3 +225,31 @@ def test_ids_that_are_others_in_each_round_are_seen_through_by_their_links():
     found = seen(before, now)
 
     assert (found.unstable, found.useless_ids, len(found.moves)) == (False, True, 20)
+
+
+def test_ids_and_dates_that_are_others_in_each_round_are_seen_through_as_well():
+    before, now = (
+        [item(t, f"https://e.test/{n}", id=f"{s}{n}", published_at=at) for n, t in enumerate(TITLES)]
+        for s, at in (("x", LAST_ROUND - HOUR), ("y", NOW))
+    )
+
+    found = seen(before, now)
+
+    assert (found.unstable, found.useless_ids, len(found.moves)) == (False, True, 20)
+
+
+def test_a_round_is_compared_within_a_bound():
+    """Each of them took SequenceMatcher 9 ms, in a transaction, on the loop."""
+    letters = str.maketrans("0123456789", "abcdefghij")
+    titles = [f"Title {n}".translate(letters) for n in range(1000)]
+    before, now = (
+        [item(t, f"https://e.test/{s}{n}/".translate(letters) + tail, published_at=None) for n, t in enumerate(titles)]
+        for s, tail in (("x", "a" * 99 + "b" + "a" * 80), ("y", "a" * 99 + "c" + "a" * 99))
+    )
+    listed, rows = keyed([*before[:300], *now[300:]]), known(before, first_seen_at=NOW)
+    started = time.process_time()
+
+    found = recognise(listed[300:], listed, rows, last_round_at=LAST_ROUND, now=NOW)
+
+    assert time.process_time() - started < 1
+    assert len(found.moves) <= MOST_COMPARISONS

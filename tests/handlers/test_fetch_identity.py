@@ -215,7 +215,7 @@ async def test_an_item_without_a_date_is_told_once_and_has_none(board: Board):
 async def test_dates_in_any_order_tell_nothing_again(board: Board):
     listed = rss(*(entry(f"{h}", guid=f"{h}", at=NOW + h * HOUR) for h in (7, 13, 9)))
 
-    assert await board.rounds(rss(), listed, listed) == [[], ["13", "7", "9"], []]
+    assert await board.rounds(rss(), listed, listed) == [[], ["7", "13", "9"], []]
 
 
 async def test_new_items_are_found_wherever_they_stand(board: Board):
@@ -233,7 +233,9 @@ async def test_new_items_are_found_wherever_they_stand(board: Board):
     ("first", "second"),
     [
         pytest.param(
-            entry("T", LINK + "1", guid="g1"), entry("T (fixed)", LINK + "1", guid="g2"), id="another id, one link"
+            entry("Gardener", LINK + "1", guid="g1"),
+            entry("Gardener (fixed)", LINK + "1", guid="g2"),
+            id="another id, one link",
         ),
         pytest.param(
             entry("Shop", guid="https://board.example/build-a-your-shop/", at=NOW - DAY),
@@ -256,10 +258,33 @@ async def test_an_edit_is_no_news_and_stays_none(board: Board, first: str, secon
 
 async def test_an_edit_of_what_is_owed_is_owed_once(board: Board):
     told = await board.rounds(
-        rss(), rss(entry("T", LINK + "1", guid="g1")), rss(entry("T (fixed)", LINK + "1", guid="g2"))
+        rss(), rss(entry("Gardener", LINK + "1", guid="g1")), rss(entry("Gardener (fixed)", LINK + "1", guid="g2"))
     )
 
-    assert told == [[], ["T"], []]
+    assert told == [[], ["Gardener"], []]
+
+
+async def test_a_feed_of_one_item_a_day_under_one_link_tells_each(board: Board):
+    told = []
+    for day in range(4):
+        one = entry(f"Jobs of day {day}", LINK + "today", guid=f"day-{day}", at=NOW + (day - 5) * DAY)
+        told.append(await board.round(rss(one)))
+        await board.passed(days=1)
+
+    assert told == [[], ["Jobs of day 1"], ["Jobs of day 2"], ["Jobs of day 3"]]
+
+
+async def test_a_feed_that_is_cut_off_decides_nothing(board: Board):
+    others = [entry(f"o{n}", f"{LINK}{n}", guid=f"g{min(n, 4)}") for n in range(6)]
+    known, new = (entry("Python dev", f"{LINK}python-dev-acm{end}", guid=end) for end in "ea")
+    whole = rss(new, *others[:5], known)
+    await board.round(rss(*others[:5], known))
+
+    half = rss(new, *others, known)
+    cut = half[: half.rindex("<item>") + 20]
+
+    assert await board.rounds(cut, whole, whole) == [["o5"], ["Python dev"], []]
+    assert await board.source("key_rule") == "id"
 
 
 async def test_links_alone_are_keys(board: Board):
