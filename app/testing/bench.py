@@ -94,8 +94,8 @@ class Queue:
     async def enqueue(self, handler: str | ModuleType, payload: Payload | None = None, **options: Any) -> StoredJob:
         """Put in a job, and return what is there then: one that has its unique key already, if there is one.
 
-        `options` are `queue`, `priority`, `run_after`, `unique_key`, `serial_key`, `max_attempts`, `replace`, and `then`,
-        a list of `app.domain.jobs.NewJob` or of mappings with its names.
+        `options` are `queue`, `priority`, `run_after`, `unique_key`, `serial_key`, `max_attempts`, `replace`, and
+        `then`, a list of `app.domain.jobs.NewJob` or of mappings with its names.
 
         Raises:
             Refused: there is no such type.
