@@ -42,16 +42,7 @@ MOVED_FOR = timedelta(days=3)
 MOVED_ROUNDS = 3
 """A redirect of a captive portal or a mistaken release lasts hours; one that is the same for days is meant."""
 
-PERIODS = {
-    "hourly": timedelta(hours=1),
-    "daily": timedelta(days=1),
-    "weekly": timedelta(weeks=1),
-    "monthly": timedelta(days=30),
-    "yearly": timedelta(days=365),
-}
-"""Of `sy:updatePeriod` (web.resource.org/rss/1.0/modules/syndication)."""
-
-ASKED = re.compile(r"<(ttl|sy:updatePeriod|sy:updateFrequency)>\s*([A-Za-z0-9]{1,20})\s*<")
+ASKED = re.compile(r"<ttl>\s*([0-9]{1,20})\s*<")
 FIRST_ITEM = re.compile(r"<(?:item|entry)[\s>]")
 
 MOST_HEAD = 100_000
@@ -187,15 +178,14 @@ def fresh_for(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
 
 
 def feed_ttl(document: str) -> timedelta | None:
-    """How long a feed itself asks to be left alone: RSS `ttl`, or `sy:updatePeriod` by `sy:updateFrequency`.
+    """How long a feed itself asks to be left alone: RSS `ttl`, in minutes.
 
-    Only what stands before its first item: that is about the feed.
+    Only what stands before its first item: that is about the feed. Not `sy:updatePeriod`: whole blog systems say "hourly"
+    there for everybody, whatever a site does.
     """
     first = FIRST_ITEM.search(document)
-    said = {found[1]: found[2] for found in ASKED.finditer(document, 0, first.start() if first else MOST_HEAD)}
-    asked = timedelta(minutes=min(_number(said.get("ttl")), MOST_FRESH / timedelta(minutes=1)))
-    if (period := PERIODS.get(said.get("sy:updatePeriod", "").lower())) is not None:
-        asked = max(asked, period / max(_number(said.get("sy:updateFrequency")), 1))
+    found = ASKED.search(document, 0, first.start() if first else MOST_HEAD)
+    asked = timedelta(minutes=min(int(found[1]), MOST_FRESH / timedelta(minutes=1))) if found else timedelta(0)
     return min(asked, MOST_FRESH) if asked > timedelta(0) else None
 
 
@@ -212,8 +202,3 @@ def _seconds(value: str) -> timedelta:
     """Whole seconds, at most ten years; none for what is no number."""
     words = value.strip()
     return timedelta(seconds=min(int(words[:12]), 315_360_000)) if words.isascii() and words.isdigit() else timedelta(0)
-
-
-def _number(value: str | None) -> int:
-    words = (value or "").strip()
-    return int(words[:9]) if words.isascii() and words.isdigit() else 0
