@@ -180,8 +180,8 @@ def fresh_for(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
 def feed_ttl(document: str) -> timedelta | None:
     """How long a feed itself asks to be left alone: RSS `ttl`, in minutes.
 
-    Only what stands before its first item: that is about the feed. Not `sy:updatePeriod`: whole blog systems say "hourly"
-    there for everybody, whatever a site does.
+    Only what stands before its first item: that is about the feed. Not `sy:updatePeriod`: whole blog systems say
+    "hourly" there for everybody.
     """
     first = FIRST_ITEM.search(document)
     found = ASKED.search(document, 0, first.start() if first else MOST_HEAD)
