@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.context import Service
-    from app.settings import Settings, SourceSettings
+    from app.settings import Recipient, Settings, SourceSettings
+
+SHUT = "its channel takes nothing, or nobody is at its address; the alert about it says why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +69,21 @@ def _summed_up(lines: Sequence[str]) -> str:
 
 
 async def _troubles(configured: Settings) -> list[str]:
-    """What a person may want to know of sources that tell nothing: no fault of the configuration, and no problem."""
+    """Sources that tell nothing and people who hear nothing: no fault of the configuration, and no problem."""
     try:
         stores = main.build(configured).stores
         async with stores.database.held():
             states = await stores.listings.list_sources(list(configured.sources))
+            closed = await stores.reach.closed(
+                [(person.channel, settings.address_of(configured, person)) for person in configured.recipients.values()]
+            )
     except ServiceError:  # it has just been reached
         return []
     known = {name: state for name, state in states.items() if state.fingerprint == configured.sources[name].fingerprint}
     standings = ((name, *standing(known.get(name))) for name in configured.sources)
-    return [f"source {name} is {status}: {reason}" for name, status, reason in standings if status in NEED_A_PERSON]
+    blind = [f"source {name} is {status}: {reason}" for name, status, reason in standings if status in NEED_A_PERSON]
+    unreached = [name for name, shut in zip(configured.recipients, closed, strict=True) if shut]
+    return [*blind, *(f"recipient {name} is told nothing now: {SHUT}" for name in unreached)]
 
 
 async def _database_problems(environ: Mapping[str, str]) -> list[str]:
@@ -110,7 +117,7 @@ def _unreadable(migration_url: str | None) -> list[str]:
 def _described(configured: Settings) -> list[str]:
     lines = [f"source {s.name}: {s.kind}, every {pace.told(s.every)}" for s in configured.sources.values()]
     lines += [f"channel {c.name}: {c.kind}" for c in configured.channels.values()]
-    lines += [f"recipient {r.name}: by {r.channel}" for r in configured.recipients.values()]
+    lines += [_recipient(recipient) for recipient in configured.recipients.values()]
     fields = {name: _fields_of(source) for name, source in configured.sources.items()}
     for subscription in configured.subscriptions:
         told = ["to " + ", ".join(subscription.to), *conditions.told(subscription)]
@@ -119,6 +126,11 @@ def _described(configured: Settings) -> list[str]:
     lines += [line for source in configured.sources.values() if (line := _only_here(source))]
     every_by_source = {source.name: source.every for source in configured.sources.values()}
     return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every)]
+
+
+def _recipient(recipient: Recipient) -> str:
+    place = "" if recipient.fallback is None else f", or {recipient.fallback} in its place"
+    return f"recipient {recipient.name}: by {recipient.channel}{place}"
 
 
 def _fields_of(source: SourceSettings) -> frozenset[str] | None:

@@ -27,6 +27,9 @@ def add(command: AddCommand) -> None:
     about = "Read a source now; show its items, who would hear of them and why, and the messages. Sends nothing."
     preview = command("preview", _preview, about)
     preview.add_argument("source", metavar="SOURCE", help="a name in [sources.*]; no database is needed")
+    preview.add_argument(
+        "--validate", action="store_true", help="ask LINE whether it would take the messages; that sends nothing either"
+    )
     preview.add_argument("--json", action="store_true", help="print data as JSON")
 
 
@@ -39,7 +42,7 @@ def _preview(args: argparse.Namespace) -> int:
     # What a server would log, the preview says itself.
     level = environment.log_level if environment.log_level == "DEBUG" else "CRITICAL"
     logs.configure(style=environment.log_format, level=level, stream=sys.stderr)
-    found = asyncio.run(preview.run(configured, args.source))
+    found = asyncio.run(preview.run(configured, args.source, validate=args.validate))
     if args.json:
         print(json.dumps(found, ensure_ascii=False))
     if found["status"] != "ok":
@@ -93,3 +96,5 @@ def _message(message: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield f"to {message['recipient']} by {message['channel']}{of}; length {part['length']:,}, {limit}"
         yield from (f"  | {plain(line)}".rstrip() for line in part["text"].splitlines())
+    if message.get("refused") is not None:
+        yield f"  refused: {plain(message['refused'])}"

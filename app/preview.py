@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app import rounds
+from app import plugins, rounds
 from app.clients.http import host_of
 from app.clients.visits import Visit
 from app.composing import Composer, most_items
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from app.domain.items import Fetched
     from app.domain.matching import Judged
     from app.domain.messages import Body
-    from app.settings import Settings, SourceSettings
+    from app.settings import Recipient, Settings, SourceSettings
 
     OwedBy = dict[str, list[OwedItem]]
     """By recipient."""
@@ -56,8 +56,11 @@ class UnknownSource(ServiceError):
     """The configuration has no source of that name."""
 
 
-async def run(settings: Settings, name: str) -> dict[str, Any]:
+async def run(settings: Settings, name: str, *, validate: bool = False) -> dict[str, Any]:
     """What a preview is as data. `status` is `ok`, or `failed` with the reason: a failing source is a good answer.
+
+    With `validate`, providers that look at messages without sending them are asked: each message then has `refused`,
+    their reason, None where they would take it or cannot be asked.
 
     Raises:
         UnknownSource: the sentence names those that there are.
@@ -70,7 +73,10 @@ async def run(settings: Settings, name: str) -> dict[str, Any]:
     try:
         async with bound:
             fetched, warnings = await _read(settings, source)
-            return dict(await in_thread(partial(_told, settings, source, fetched, warnings)))
+            told, bodies = await in_thread(partial(_told, settings, source, fetched, warnings))
+            if validate:
+                await _validate(settings, told["messages"], bodies)
+            return dict(told)
     except Failure as failure:
         return _failed(name, str(failure))
     except TimeoutError:
@@ -96,12 +102,28 @@ async def _read(settings: Settings, source: SourceSettings) -> tuple[Fetched, li
     return fetched, warnings
 
 
+async def _validate(settings: Settings, messages: list[dict[str, Any]], bodies: list[Body]) -> None:
+    async with outbound(user_agent(settings)) as http:
+        for message, body in zip(messages, bodies, strict=True):
+            channel = settings.channels[message["channel"]]
+            look: Any = getattr(plugins.load("app.channels", channel.kind), "validate", None)
+            message["refused"] = None
+            try:
+                if look is not None:
+                    await look(body.body, channel.options, http)
+            except Failure as failure:
+                message["refused"] = str(failure)
+
+
 def _failed(name: str, reason: str) -> dict[str, Any]:
     told = " ".join(clean(reason).split())
     return {"source": name, "status": "failed", "reason": told, "warnings": [], "items": [], "messages": []}
 
 
-def _told(settings: Settings, source: SourceSettings, fetched: Fetched, warnings: list[str]) -> dict[str, Any]:
+def _told(
+    settings: Settings, source: SourceSettings, fetched: Fetched, warnings: list[str]
+) -> tuple[dict[str, Any], list[Body]]:
+    """The preview, and the messages in it as they would leave."""
     judged = list(rounds.judge_all(fetched.items, source.name, settings.subscriptions))
     keyed = list(zip(_keys(source, fetched), judged, strict=True))
     now = datetime.now(UTC)
@@ -110,15 +132,19 @@ def _told(settings: Settings, source: SourceSettings, fetched: Fetched, warnings
     ]
     owed = _owed(source, news)
     odd = list(_odd(settings, judged, owed, old=len(keyed) - len(news)))
-    messages = list(_messages(settings, owed, now, odd.append))
-    return {
+    composed = list(_messages(settings, owed, now, odd.append))
+    told = {
         "source": source.name,
         "status": "ok",
         "reason": _reason(len(keyed)),
         "warnings": [clean(warning) for warning in dict.fromkeys([*warnings, *odd])],
         "items": [_item(key, one) for key, one in keyed[:MOST_SHOWN]],
-        "messages": messages,
+        "messages": [
+            {"recipient": recipient.name, "channel": recipient.channel, "parts": _parts(body)}
+            for recipient, body in composed
+        ],
     }
+    return told, [body for _, body in composed]
 
 
 def _reason(count: int) -> str | None:
@@ -171,7 +197,9 @@ def _owed(source: SourceSettings, keyed: Sequence[tuple[str, Judged]]) -> OwedBy
     return owed
 
 
-def _messages(settings: Settings, owed: OwedBy, now: datetime, note: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def _messages(
+    settings: Settings, owed: OwedBy, now: datetime, note: Callable[[str], None]
+) -> Iterator[tuple[Recipient, Body]]:
     """As they would be at an hour at which all of them may be told."""
     for recipient in settings.recipients.values():
         if recipient.name in owed:
@@ -179,7 +207,7 @@ def _messages(settings: Settings, owed: OwedBy, now: datetime, note: Callable[[s
             taken = tuple(items[: MOST_ITEMS if most is None else most])
             more = 0 if most is None else min(len(items) - len(taken), MOST_COUNTED)
             for body in Composer(settings, recipient, note=note).compose(Owed(items=taken, more=more, now=now)):
-                yield {"recipient": recipient.name, "channel": recipient.channel, "parts": _parts(body)}
+                yield recipient, body
 
 
 def _parts(body: Body) -> list[dict[str, Any]]:

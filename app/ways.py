@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from app import plugins
-from app.domain import quota
+from app.domain import quiet, quota
 from app.domain.errors import Failure
 from app.domain.quota import READ_EVERY, Spending
 from app.domain.reach import LOOK_AGAIN
@@ -64,9 +64,9 @@ async def find(recipient: Recipient, ctx: Context) -> Way:
     """The way to a recipient, or to its fallback, as it is at this instant."""
     way = await _way(recipient, ctx)
     if way.closed and recipient.fallback is not None:
-        other = await _way(ctx.settings.recipients[recipient.fallback], ctx)
-        if other.wait is None:
-            return other
+        other = await _way(ctx.settings.recipients[recipient.fallback], ctx, stands_in=True)
+        if other.wait is None or not other.closed:
+            way = other
     if way.wait is not None:
         log.info("digest held", extra={"recipient": recipient.name, "reason": way.reason})
     return way
@@ -81,7 +81,8 @@ async def reopened(channel: ChannelSettings, ctx: Context) -> bool:
     return standing.parked is None
 
 
-async def _way(recipient: Recipient, ctx: Context) -> Way:
+async def _way(recipient: Recipient, ctx: Context, *, stands_in: bool = False) -> Way:
+    """`stands_in`: for another one, of whose quiet hours alone is thought where messages are composed."""
     channel = ctx.settings.channels[recipient.channel]
     module = plugins.load("app.channels", channel.kind)
     address = address_of(ctx.settings, recipient)
@@ -91,6 +92,10 @@ async def _way(recipient: Recipient, ctx: Context) -> Way:
     way = Way(recipient=to, address=address)
     if standing.closed is not None:
         return dataclasses.replace(way, wait=LOOK_AGAIN, closed=True, reason=standing.closed)
+    if stands_in and (until := quiet.held_until(standing.now, recipient.zone, recipient.quiet_hours)) is not None:
+        return dataclasses.replace(
+            way, wait=min(until - standing.now, LOOK_AGAIN), reason="quiet hours of the fallback"
+        )
     limit = known.limit(standing)
     return way if limit is None else await _spread(way, known, standing, limit)
 

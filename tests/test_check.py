@@ -95,6 +95,22 @@ async def test_a_source_that_tells_nothing_is_told_and_is_no_problem(environ: di
     assert told.startswith("source board is blind: it has listed nothing for 3 rounds in a row")
 
 
+async def test_who_is_told_nothing_now_is_named(environ: dict[str, str], database_url: str):
+    configured = settings.load(environ)
+    me = configured.recipients["me"]
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "INSERT INTO wakebell.recipients (address, name, channel, blocked_at) VALUES ($1, 'me', $2, now())",
+        *(settings.address_of(configured, me), me.channel),
+    )
+    await connection.close()
+
+    found = await check.run(environ)
+
+    assert found.problems == []
+    assert "recipient me is told nothing now" in {line.partition(":")[0] for line in found.lines}
+
+
 async def test_problems_of_every_kind_are_told_together(environ: dict[str, str], tmp_path: Path):
     (tmp_path / "handlers").mkdir()
     (tmp_path / "handlers" / "greet.py").write_text(BROKEN_HANDLER)

@@ -131,6 +131,20 @@ async def test_messages_are_composed_by_each_channel_and_counted_as_it_counts(tm
     }
 
 
+@pytest.mark.parametrize(("status", "verdict"), [(200, "taken"), (400, "refused")])
+@respx.mock
+async def test_line_is_asked_to_look_at_the_messages_where_that_is_wanted(tmp_path: Path, status: int, verdict: str):
+    respx.get(URL).respond(200, json=GIGS)
+    look = respx.post("https://api.line.me/v2/bot/message/validate/push").respond(status, json={"message": "no"})
+
+    found = await preview.run(load(tmp_path), "gigs", validate=True)
+
+    assert look.call_count == 1
+    line, inbox = found["messages"]
+    assert inbox["refused"] is None
+    assert ("taken" if line["refused"] is None else "refused") == verdict
+
+
 TEMPLATE = """template = '''
 {{ item.title|truncate(20) }}: {{ item.fields.budget }} {{ item.fields.company }} {{ item.published|time('date') }}
 {{ item.text }}

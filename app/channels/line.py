@@ -129,6 +129,23 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     raise _failure(response)
 
 
+async def validate(body: str, options: Options, http: httpx.AsyncClient) -> None:
+    """Have LINE look at a push that is not sent.
+
+    Raises:
+        Failure: it would refuse it, and why; or it could not be asked.
+    """
+    messages = json.loads(body)["messages"]
+    told = await post(
+        http,
+        _address(options, "message/validate/push"),
+        content=json.dumps({"messages": messages}, ensure_ascii=False).encode(),
+        headers={**_authorization(options), "Content-Type": "application/json"},
+    )
+    if not told.is_success:
+        raise _failure(told)
+
+
 async def allowance(options: Options, http: httpx.AsyncClient) -> Allowance:
     """This month's messages: the plan's or `monthly_limit`, and about how many are spent by now, those by hand too.
 

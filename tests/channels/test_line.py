@@ -53,6 +53,28 @@ def test_each_text_is_counted_as_line_counts_it():
     ]
 
 
+async def test_line_is_asked_to_look_at_a_push_without_sending_it():
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return httpx.Response(200, json={})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        await line.validate(MESSAGE.body, OPTIONS, http)
+
+    [request] = requests
+    assert str(request.url) == "https://line.test/v2/bot/message/validate/push"
+    assert request.headers["authorization"] == "Bearer secret-token"
+    assert json.loads(request.content) == {"messages": [{"type": "text", "text": "ที่"}]}  # without its address
+
+
+async def test_what_line_would_refuse_is_told_with_its_reason():
+    async with answering(400, json={"message": "The request body has 1 error(s)"}) as http:
+        with pytest.raises(PermanentFailure, match="400"):
+            await line.validate(MESSAGE.body, OPTIONS, http)
+
+
 async def test_the_frozen_bytes_are_pushed_under_the_retry_key():
     requests: list[httpx.Request] = []
 

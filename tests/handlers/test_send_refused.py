@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +300,31 @@ async def test_a_blocked_recipient_is_told_by_its_fallback(desk: Desk, channel: 
 
     assert [sent.recipient for sent in channel.sent] == ["you", "spare"]
     assert await desk.open() == []
+
+
+class TestTheFallbacksOwnQuietHours:
+    """Whoever stands in is not woken for it."""
+
+    @pytest.fixture
+    async def ctx(self, database_url: str, tmp_path: Path, on_uncertain: str) -> AsyncIterator[Context]:
+        now = datetime.now(UTC)
+        hours = f"{now - timedelta(hours=2):%H:%M}-{now + timedelta(hours=2):%H:%M}"
+        written = HOOK.format(on_uncertain=on_uncertain) + f'quiet_hours = "{hours}"\n'
+        async with a_batch(a_service(database_url, tmp_path, written)) as ctx:
+            yield ctx
+
+    async def test_hold_what_is_told_in_anothers_place(self, desk: Desk, channel: Channel):
+        configured = desk.ctx.settings
+        you = configured.recipients["you"]
+        await desk.ctx.stores.reach.block(
+            address=address_of(configured, you), name="you", channel=you.channel, reason="gone"
+        )
+        await desk.owe("you", "a")
+
+        assert (await desk.compose())["status"] == "pending"
+
+        assert await desk.open() == ["you"]
+        assert channel.sent == []
 
 
 async def test_with_the_fallback_blocked_as_well_it_is_held(desk: Desk, channel: Channel):
