@@ -19,9 +19,10 @@ BEARER = {"Authorization": f"Bearer {SECRET}"}
 class Service:
     """A process that listens at a port."""
 
-    def __init__(self, process: Process, port: int) -> None:
+    def __init__(self, process: Process, port: int, *, host: str = "127.0.0.1") -> None:
         self.process = process
         self.port = port
+        self.host = host
         self.kill = process.kill
         self.term = process.term
         self.ended = process.ended
@@ -38,7 +39,7 @@ class Service:
     async def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         # A client each time: a connection that is kept would outlive the process.
         async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False, verify=False) as http:
-            return await http.request(method, f"http://127.0.0.1:{self.port}{path}", **request)
+            return await http.request(method, f"http://{self.host}:{self.port}{path}", **request)
 
     async def ring(self, **params: Any) -> httpx.Response:
         """One tick, whatever its answer."""
@@ -62,7 +63,7 @@ class Service:
     async def _listens(self) -> bool:
         assert self.process.alive, f"it ended before it answered:\n{self.log}"
         try:
-            _, wire = await asyncio.open_connection("127.0.0.1", self.port)
+            _, wire = await asyncio.open_connection(self.host, self.port)
         except OSError:
             return False
         wire.close()

@@ -75,6 +75,12 @@ class Stage:
         await service.ready()
         return service
 
+    async def serve_at(self, host: str, port: int, **environ: str) -> Service:
+        """A process that answers at this address of the machine's own."""
+        service = Service(self.bear("serve", HOST=host, PORT=str(port), **environ), port, host=host)
+        await service.ready()
+        return service
+
     def bear(self, *arguments: str, die_at: str | int | None = None, **environ: str | None) -> Process:
         """A process with these arguments, without a start of its own. None: the variable is not set."""
         self.configure()
