@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from app import plugins
 from app.domain.errors import ServiceError
-from app.domain.jobs import OWN_PREFIX, NewJob
+from app.domain.jobs import BUILT_IN, OWN_PREFIX, NewJob
+from app.handlers import own_types
 from app.stores.payloads import payload_text
 from app.stores.text import clean
 
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from app.stores.jobs import Enqueued, Jobs
+
+__all__ = [
+    "Instant",
+    "Refused",
+    "Text",
+    "known_type",
+    "own_types",
+    "put_in",
+    "put_in_all",
+    "read",
+    "read_one",
+    "refusal",
+    "storable",
+]
 
 PAYLOAD_BYTES = 256 * 1024
 MOST_TYPES_NAMED = 50
@@ -204,6 +219,8 @@ def known_type(name: str, handlers: Mapping[str, Any]) -> str:
     if name in handlers:
         return name
     shown = clean(name, limit=100)
+    if name in BUILT_IN:
+        raise Refused(f"type: {plugins.load('app.handlers', name).NOT_SWITCHED_ON}")
     if name in own_types():
         raise Refused(f'type: "{shown}" is one of the service\'s own, which it queues itself')
     if not handlers:
@@ -211,11 +228,6 @@ def known_type(name: str, handlers: Mapping[str, Any]) -> str:
     names = sorted(handlers)
     more = f" and {len(names) - MOST_TYPES_NAMED} more" if len(names) > MOST_TYPES_NAMED else ""
     raise Refused(f'type: there is no handler "{shown}"; the types are: {", ".join(names[:MOST_TYPES_NAMED])}{more}')
-
-
-def own_types() -> list[str]:
-    """The service's own job types."""
-    return plugins.kinds("app.handlers")
 
 
 def refusal(error: ValidationError, *, within: str = "", hidden: Any = None) -> Refused:
@@ -246,7 +258,10 @@ def _check(asked: _Asked, handlers: Mapping[str, Any]) -> None:
         raise Refused(str(error)) from None
     if len(json.dumps(asked.payload, ensure_ascii=False).encode()) > PAYLOAD_BYTES:
         raise Refused(TOO_LONG, too_long=True)
-    handlers[asked.type].module.Payload.model_validate(asked.payload)
+    runnable = handlers[asked.type]
+    fitting = runnable.module.Payload.model_validate(asked.payload)
+    if runnable.refusal is not None and (told := runnable.refusal(fitting)) is not None:
+        raise Refused(f"payload.{told}")
 
 
 def _by_database(told: str) -> Refused:

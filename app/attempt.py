@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from app import logs
 from app.bounds import Bound, Stepped
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Finished, Settled, Snooze, retry_delay
@@ -52,6 +53,7 @@ async def run(ctx: Context, job: Job, runnable: Runnable, limit: timedelta, cut:
         DatabaseUnavailable: what came of it could not be written; the job is due again when its lease ends.
     """
     begun = time.monotonic()
+    logs.JOB.set(job)  # in the task that runs it, and those that it makes
     own = ctx.of(job)
     writing = _Writing(ctx, job, runnable)
     try:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app import main, plugins, settings
+from app import inbox, main, plugins, reminded, scheduled, settings
 from app.api.sources import NEED_A_PERSON, standing
 from app.domain import conditions, pace
 from app.domain.errors import ConfigError, ServiceError
+from app.domain.jobs import BUILT_IN
 from app.stores.database import connect
 from app.stores.schema import schema_state, unfit_database
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from app.context import Service
+    from app.domain.schedules import Known
     from app.settings import Recipient, Settings, SourceSettings
 
 SHUT = "its channel takes nothing, or nobody is at its address; the alert about it says why"
@@ -59,13 +62,44 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database
     if database:
         problems += [found for found in await _database_problems(environ) if found not in problems]
     if database and configured is not None and not problems:
+        problems += await _queries(configured)
+    if configured is not None:
+        lines += reminded.lines(configured)
+        lines += await _schedules(configured, database=database and not problems)
+    if database and configured is not None and not problems:
         lines += await _troubles(configured)
     return Found(lines=lines if problems else [*lines, _summed_up(lines)], problems=problems)
 
 
 def _summed_up(lines: Sequence[str]) -> str:
+    if any(inbox.UNHANDLED in line for line in lines):
+        return "it will start; the lines above say which jobs nobody handles"
     idle = sum(conditions.NEVER in line for line in lines)
     return f"it will start; {idle} of the lines above says what can never match" if idle else "everything is in order"
+
+
+async def _queries(configured: Settings) -> list[str]:
+    """What is wrong with reminders that read a table of the user's."""
+    if not any(reminder.query for reminder in configured.reminders.values()):
+        return []
+    stores = main.build(configured).stores
+    async with stores.database.held():
+        return await reminded.problems(configured, stores)
+
+
+async def _schedules(configured: Settings, *, database: bool) -> list[str]:
+    """Each in words, with its next slots: by the database's clock and from what it knows, where it can be asked."""
+    now = datetime.now(UTC)
+    known: dict[str, Known] = {}
+    if database and configured.schedules:
+        try:
+            stores = main.build(configured).stores
+            async with stores.database.held():
+                now, known = await stores.schedules.read()
+        except ServiceError:  # it has just been reached
+            pass
+    rings = configured.tick.expected_every
+    return [scheduled.line(s, known.get(name), now=now, rings=rings) for name, s in configured.schedules.items()]
 
 
 async def _troubles(configured: Settings) -> list[str]:
@@ -124,8 +158,11 @@ def _described(configured: Settings) -> list[str]:
         lines.append(f"subscription {subscription.name}: {'; '.join(told)}")
         lines += [f"subscription {subscription.name}: {doubt}" for doubt in conditions.doubts(subscription, fields)]
     lines += [line for source in configured.sources.values() if (line := _only_here(source))]
+    lines += [] if configured.calls is None else [configured.calls.told()]
+    lines += [inbox.line(hook, configured.environment.public_url) for hook in configured.hooks.values()]
     every_by_source = {source.name: source.every for source in configured.sources.values()}
-    return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every)]
+    late = "; a slot of a schedule is fired by the first ring after it" if configured.schedules else ""
+    return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every) + late]
 
 
 def _recipient(recipient: Recipient) -> str:
@@ -141,8 +178,9 @@ def _fields_of(source: SourceSettings) -> frozenset[str] | None:
 
 
 def _handlers(service: Service) -> list[str]:
-    folder = service.settings.service.handlers.name
-    return [f"handler {name}: {folder}/{name}.py" for name in sorted(service.handlers)]
+    folder, types = service.settings.service.handlers.name, service.handlers
+    doubts = [inbox.doubt(hook) for hook in service.settings.hooks.values() if hook.job not in types]
+    return [*(f"handler {name}: {folder}/{name}.py" for name in sorted(types) if name not in BUILT_IN), *doubts]
 
 
 def _only_here(source: SourceSettings) -> str | None:

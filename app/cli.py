@@ -14,7 +14,17 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from app import __version__, commands_jobs, commands_preview, commands_queues, commands_reach, logs, settings
+from app import (
+    __version__,
+    commands_jobs,
+    commands_preview,
+    commands_queues,
+    commands_reach,
+    commands_schedules,
+    commands_start,
+    logs,
+    settings,
+)
 from app.domain.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
@@ -39,8 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ConfigError as error:
         print("\n".join(error.problems), file=sys.stderr)
+        commands_start.tell_no_start(args, error)
     except ServiceError as error:
         print(f"wakebell: {error}", file=sys.stderr)
+        commands_start.tell_no_start(args, error)
     except BrokenPipeError:  # who reads has read enough: `wakebell check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return 1
@@ -66,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         added: argparse.ArgumentParser = commands.add_parser(name, help=about, description=about)
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, command=name)
         return added
 
     command("serve", _serve, "Answer HTTP until told to stop.")
@@ -90,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_queues.add(command, _database_alone)
     commands_reach.add(command, lambda: _configured(quiet_stdout=True))
+    commands_schedules.add(command, lambda: _configured(quiet_stdout=True))
     for printing in (tick, migrate, check):
         printing.add_argument("--json", action="store_true", help="print data as JSON")
     return parser
@@ -270,7 +283,8 @@ def _configured(*, need: set[str] | None = None, quiet_stdout: bool = False) -> 
 
 
 def _log_as_wanted(configured: Settings, stream: TextIO) -> None:
-    logs.configure(style=configured.environment.log_format, level=configured.environment.log_level, stream=stream)
+    environment = configured.environment
+    logs.configure(style=environment.log_format, level=environment.log_level, stream=stream, mask=configured.mask)
 
 
 @contextmanager

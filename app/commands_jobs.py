@@ -132,7 +132,7 @@ def _enqueue(args: argparse.Namespace, configured: Configured) -> int:
         "serial_key": args.serial_key,
     }
     with configured() as settings:
-        new = asked.read(given, handlers.users(settings.service.handlers, budget=settings.tick.budget))
+        new = asked.read(given, handlers.known_to(settings))
 
         async def put_in(stores: Stores) -> tuple[bool, dict[str, Any]]:
             added = await asked.put_in(stores.jobs, new)

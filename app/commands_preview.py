@@ -41,7 +41,7 @@ def _preview(args: argparse.Namespace) -> int:
     environment = configured.environment
     # What a server would log, the preview says itself.
     level = environment.log_level if environment.log_level == "DEBUG" else "CRITICAL"
-    logs.configure(style=environment.log_format, level=level, stream=sys.stderr)
+    logs.configure(style=environment.log_format, level=level, stream=sys.stderr, mask=configured.mask)
     found = asyncio.run(preview.run(configured, args.source, validate=args.validate))
     if args.json:
         print(json.dumps(found, ensure_ascii=False))

@@ -13,6 +13,8 @@ from app import plugins
 from app.domain import quiet
 from app.domain.messages import Digest, DigestItem
 from app.domain.phrasing import WordingError
+from app.settings import address_of
+from app.stores.alerts import Telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,19 @@ def most_a_day(settings: Settings) -> dict[str, int]:
     """How many messages a day each recipient wants who has said so."""
     most = {name: recipient.max_messages_per_day for name, recipient in settings.recipients.items()}
     return {name: count for name, count in most.items() if count is not None}
+
+
+def notes(settings: Settings, words: Callable[[str], str]) -> list[Telling]:
+    """What all who hear of alerts are told at once, each in its language: `words` has it in one."""
+    told: list[Telling] = []
+    for name in settings.alerts:
+        recipient = settings.recipients[name]
+        channel = settings.channels[recipient.channel]
+        digest = Digest(note=words(recipient.language), to=recipient.to, language=recipient.language)
+        bodies = plugins.load("app.channels", channel.kind).compose(digest, channel.options)
+        address = address_of(settings, recipient)
+        told += [Telling(recipient=name, channel=channel.name, body=body, address=address) for body in bodies]
+    return told
 
 
 class Composer:

@@ -19,7 +19,7 @@ from app.domain.tally import Tally
 from app.stores.jobs import finish_in, lock_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Coroutine, Mapping
 
     from pydantic import BaseModel
 
@@ -103,13 +103,27 @@ class Service:
     settings: Settings
     stores: Stores
     handlers: Mapping[str, Any]
-    """The user's own job types by name, as `app.handlers.users` reads them."""
+    """The job types that users may put in by name, as `app.handlers.known_to` reads them."""
 
     stopping: Stopping = field(default_factory=Stopping)
     transactions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRANSACTIONS))
     """What handlers' own transactions have of the pool's connections: the rest is for whoever claims and finishes."""
 
     random: random.Random = field(default_factory=random.SystemRandom)
+
+    afterwards: set[asyncio.Task[None]] = field(default_factory=set)
+    """What goes on after a request was answered; held for as long as it lasts, and nothing is lost with it."""
+
+    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this beside whatever comes next. It must not fail, and must harm nobody when it is cut off."""
+        task = asyncio.create_task(work)
+        self.afterwards.add(task)
+        task.add_done_callback(self.afterwards.discard)
+
+    async def settle(self) -> None:
+        """Wait for what goes on: before the process ends."""
+        while self.afterwards:
+            await asyncio.wait(self.afterwards)
 
     @property
     def user_agent(self) -> str:

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from app import handlers, stores
-from app.api import cron, errors, front, health, jobs, messages, queues, sources
+from app import handlers, scheduled, stores
+from app.api import (
+    bookings,
+    cron,
+    description,
+    errors,
+    front,
+    health,
+    hooks,
+    jobs,
+    messages,
+    queues,
+    schedules,
+    sources,
+    webhooks,
+)
 from app.context import Service
 from app.domain.errors import ConfigError
 from app.stores.database import connect
@@ -35,7 +50,8 @@ def build(settings: Settings) -> Service:
     users: dict[str, Runnable] = {}
     database: Database | None = None
     try:
-        users = handlers.users(settings.service.handlers, budget=settings.tick.budget)
+        users = handlers.known_to(settings)
+        problems += scheduled.problems(settings, users, now=datetime.now(UTC))
     except ConfigError as error:
         problems += error.problems
     try:
@@ -66,6 +82,7 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await service.settle()
         await service.stores.database.dispose()
 
     app = FastAPI(title="Wakebell", openapi_url=None, redirect_slashes=False, lifespan=lifespan)
@@ -74,8 +91,13 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(front.router)
     app.include_router(health.router)
     app.include_router(cron.router)
+    app.include_router(bookings.router)
+    app.include_router(description.router)
+    app.include_router(hooks.router)
     app.include_router(jobs.router)
     app.include_router(messages.router)
     app.include_router(queues.router)
+    app.include_router(schedules.router)
     app.include_router(sources.router)
+    app.include_router(webhooks.router)
     return app

@@ -7,9 +7,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app import alerts, composing, drain, handlers, plugins
-from app.clients import heartbeat
-from app.domain.errors import DatabaseUnavailable
+from app import alerts, composing, drain, handlers, logs, plugins
+from app.clients.heartbeat import Heartbeat
+from app.domain.errors import DatabaseUnavailable, SchemaOutdated
 from app.domain.limits import GRACE, PINGING
 from app.fan_out import FanOut
 from app.plans import messages
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+CRASHED = "the tick crashed; the log says why"
+NO_DATABASE = "the database cannot be reached now"
+
 
 async def run(service: Service, *, budget: timedelta, max_jobs: int, trigger: str) -> dict[str, Any]:
     """Run one batch and tell what it did. Two at once share what is due; a killed one leaves only leases behind.
@@ -37,29 +40,34 @@ async def run(service: Service, *, budget: timedelta, max_jobs: int, trigger: st
         SchemaOutdated: `wakebell migrate` is to be run first.
     """
     async with service.batch(budget=budget, max_jobs=max_jobs, trigger=trigger) as ctx:
-        failed = True
+        beat = Heartbeat(ctx.http, ctx.settings.environment.heartbeat_url, random=ctx.random)
+        beat.start()
+        failed, words = True, CRASHED
         try:
             async with asyncio.timeout((budget + GRACE - PINGING).total_seconds()):
                 summary = await _run(ctx)
-            failed = summary["status"] == "failed"
+            failed, words = summary["status"] == "failed", "; ".join(summary["errors"])
+        except SchemaOutdated as error:
+            words = str(error)
+            raise
+        except DatabaseUnavailable:
+            words = NO_DATABASE
+            raise
         except TimeoutError as error:
-            raise DatabaseUnavailable("the database was too slow for the tick's budget") from error
+            words = "the database was too slow for the tick's budget"
+            raise DatabaseUnavailable(words) from error
         finally:
-            await _ping(ctx, failed=failed)
+            await beat.end(failed=failed, words=words)
+            logs.TICK.set(None)
         return summary
-
-
-async def _ping(ctx: Context, *, failed: bool) -> None:
-    url = ctx.settings.environment.heartbeat_url
-    if url is not None:
-        await heartbeat.ping(ctx.http, url, failed=failed)
 
 
 async def _run(ctx: Context) -> dict[str, Any]:
     runnables = handlers.all_types(ctx.service.handlers)
     about = _about(ctx, runnables)
     tick, look = await _open(ctx, about)
-    batch = _Batch(ctx, runnables, about, look)
+    logs.TICK.set(tick.id)
+    batch = _Batch(ctx, runnables, about, tick, look)
     await batch.run()
     status = ctx.tally.status if batch.sound else "failed"
     remaining = batch.look.startable
@@ -73,6 +81,7 @@ async def _run(ctx: Context) -> dict[str, Any]:
         budget_exhausted=ctx.deadline.exhausted and remaining > 0,
         next_due_at=batch.look.next_due_at,
     )
+    summary["errors"] = [ctx.settings.mask(error) for error in summary["errors"]]
     await ctx.stores.ticks.close(tick, status=status, summary=summary)
     log.info("tick ended", extra={"summary": summary})
     return summary
@@ -87,6 +96,8 @@ def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
         most_a_day=composing.most_a_day(ctx.settings),
         held_until=partial(composing.held_until, ctx.settings),
         kept=ctx.settings.retention,
+        overdue=alerts.overdue_after(ctx.settings),
+        schedules=ctx.settings.schedules.values(),
     )
 
 
@@ -106,10 +117,12 @@ class _Batch:
     What the last look did not see is not asked for: an idle tick is two statements and the sources' plan.
     """
 
-    def __init__(self, ctx: Context, runnables: dict[str, Runnable], about: About, look: Look) -> None:
+    def __init__(self, ctx: Context, runnables: dict[str, Runnable], about: About, tick: Tick, look: Look) -> None:
         self._ctx = ctx
         self._runnables = runnables
         self._about = about
+        self._tick = tick
+        self._before = look
 
         self.look = look
         """The last one."""
@@ -125,7 +138,7 @@ class _Batch:
                 await self._compose_for_latecomers()
                 if await self._part(others.answers):  # before judging: what they leave behind is judged too
                     await self._look()
-            if self.look.judgeable and await self._part(lambda: alerts.judge(self._ctx)):
+            if await self._part(self._judge):
                 await self._drain()  # its messages are sent by the same tick
         if self._ctx.service.stopping.requested:
             self._ctx.tally.fail("the process was told to stop; what it had not started is still due")
@@ -139,6 +152,11 @@ class _Batch:
             await self._part(lambda: jobs.park(self._about.users))
         planned = [await self._part(partial(plan, self._ctx, seen)) for plan in _plans()]
         return bool(seen.startable or seen.rescuable or seen.strange or any(planned))
+
+    async def _judge(self) -> bool:
+        """Whether there are messages about alerts to be sent."""
+        seen = alerts.seen_by(self._ctx, self._tick, self.look, before=self._before, sound=self.sound)
+        return (self.look.judgeable or bool(seen.signs)) and await alerts.judge(self._ctx, seen)
 
     async def _compose_for_latecomers(self) -> None:
         """Until nobody is owed anything.

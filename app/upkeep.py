@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.domain import calls
 from app.domain.errors import ServiceError
 from app.domain.shown import told
 
@@ -103,6 +104,8 @@ async def reschedule(jobs: Jobs, job_id: int, run_after: datetime) -> StoredJob:
 def shown(job: StoredJob) -> dict[str, Any]:
     """The job as programs are shown it; on a page of many without its failures and what follows on it."""
     whole = told(job)
+    if job.type == calls.TYPE:
+        whole["payload"] = calls.shown(job.payload)
     if job.failures is None:
         del whole["failures"], whole["then"]
     return whole

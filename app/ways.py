@@ -60,11 +60,14 @@ class Way:
     reason: str = ""
 
 
-async def find(recipient: Recipient, ctx: Context) -> Way:
-    """The way to a recipient, or to its fallback, as it is at this instant."""
-    way = await _way(recipient, ctx)
+async def find(recipient: Recipient, ctx: Context, *, by: datetime | None = None) -> Way:
+    """The way to a recipient, or to its fallback, as it is at this instant.
+
+    What is to be told `by` some instant does not wait for the month's messages to last: it goes as long as any is left.
+    """
+    way = await _way(recipient, ctx, by=by)
     if way.closed and recipient.fallback is not None:
-        other = await _way(ctx.settings.recipients[recipient.fallback], ctx, stands_in=True)
+        other = await _way(ctx.settings.recipients[recipient.fallback], ctx, by=by, stands_in=True)
         if other.wait is None or not other.closed:
             way = other
     if way.wait is not None:
@@ -81,7 +84,7 @@ async def reopened(channel: ChannelSettings, ctx: Context) -> bool:
     return standing.parked is None
 
 
-async def _way(recipient: Recipient, ctx: Context, *, stands_in: bool = False) -> Way:
+async def _way(recipient: Recipient, ctx: Context, *, by: datetime | None, stands_in: bool = False) -> Way:
     """`stands_in`: for another one, of whose quiet hours alone is thought where messages are composed."""
     channel = ctx.settings.channels[recipient.channel]
     module = plugins.load("app.channels", channel.kind)
@@ -92,12 +95,14 @@ async def _way(recipient: Recipient, ctx: Context, *, stands_in: bool = False) -
     way = Way(recipient=to, address=address)
     if standing.closed is not None:
         return dataclasses.replace(way, wait=LOOK_AGAIN, closed=True, reason=standing.closed)
-    if stands_in and (until := quiet.held_until(standing.now, recipient.zone, recipient.quiet_hours)) is not None:
+    until = quiet.held_until(standing.now, recipient.zone, recipient.quiet_hours) if stands_in else None
+    if until is not None and (by is None or until <= by):
         return dataclasses.replace(
             way, wait=min(until - standing.now, LOOK_AGAIN), reason="quiet hours of the fallback"
         )
     limit = known.limit(standing)
-    return way if limit is None else await _spread(way, known, standing, limit)
+    left = by is not None and limit is not None and standing.allowance.used + max(standing.members or 1, 1) <= limit
+    return way if limit is None or left else await _spread(way, known, standing, limit)
 
 
 async def _spread(way: Way, known: _Known, standing: Standing, limit: int) -> Way:

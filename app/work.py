@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from app import handlers, tick
+from app.clients import heartbeat
 from app.domain.errors import DatabaseUnavailable, SchemaOutdated
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Worker:
         # By the monotonic clock; a source's due time is the database's, so only the time left until then counts.
         self._tick_at = -math.inf
         self._source_due_at = math.inf
+        self._slot_due_at = math.inf
         self._held_until = math.inf
         self._rescued_at = -math.inf
 
@@ -102,15 +104,19 @@ class Worker:
 
     async def _look(self) -> float:
         """Tick if there is something to do. Returns how many seconds to wait for the next look."""
+        told = False
         try:
             scheduled = time.monotonic() >= self._tick_at
             if not await self._something_due() and not scheduled:
                 self._well()
                 return self._poll
+            told = scheduled
             summary = await self._tick(scheduled=scheduled)
         except (DatabaseUnavailable, SchemaOutdated) as error:
             if not self._away:
                 log.error("database cannot be used", extra={"reason": str(error)})  # noqa: TRY400 - no bug: no traceback
+                if not told:  # by the tick
+                    await self._tell_no_tick(error)
             self._away = True
             return await self._badly()
         except Exception:
@@ -122,18 +128,25 @@ class Worker:
         goes_on = summary["jobs"]["remaining"] and (summary["jobs"]["claimed"] or summary["budget_exhausted"])
         return 0 if goes_on else self._poll
 
+    async def _tell_no_tick(self, error: DatabaseUnavailable | SchemaOutdated) -> None:
+        words = str(error) if isinstance(error, SchemaOutdated) else tick.NO_DATABASE
+        url = self._service.settings.environment.heartbeat_url
+        await heartbeat.tell_failure(url, words, random=self._service.random)
+
     async def _something_due(self) -> bool:
-        """Whether a tick would find a job, a source or what a killed process left; asked of the database."""
+        """Whether a tick would find a job, a source, a slot or what a killed process left; asked of the database."""
         stores = self._service.stores
         await stores.require_schema()
         now = time.monotonic()
-        if now >= min(self._source_due_at, self._held_until):
+        if now >= min(self._source_due_at, self._slot_due_at, self._held_until):
             return True
         if now - self._rescued_at >= RESCUE_SECONDS:
             rescued = await stores.jobs.rescue()
             self._rescued_at = now
             if rescued.failed:  # to be told as an alert
                 return True
+        if self._service.settings.reminders and await stores.reminders.any_due():
+            return True
         return await stores.jobs.count_startable(self._types, limit=1) > 0
 
     async def _tick(self, *, scheduled: bool) -> dict[str, Any]:
@@ -154,6 +167,7 @@ class Worker:
             self._tick_at = begun + self._every
         if not self._service.stopping.requested:
             self._source_due_at = await self._next_source(begun, summary)
+            self._slot_due_at = await self._next_slot(begun, summary)
             self._held_until = _end_of_holding(begun, summary)
         return summary
 
@@ -164,6 +178,17 @@ class Worker:
             return math.inf
         by_database = datetime.fromisoformat(summary["started_at"])
         return begun + max((due - by_database).total_seconds(), 0) + 1  # that is told to the second
+
+    async def _next_slot(self, begun: float, summary: dict[str, Any]) -> float:
+        """When the first slot of a schedule comes."""
+        configured = self._service.settings.schedules
+        slot = await self._service.stores.schedules.next_at(configured.values()) if configured else None
+        if slot is None:
+            return math.inf
+        left = (slot - datetime.fromisoformat(summary["started_at"])).total_seconds()
+        if left <= 0 and not summary["schedules"]["fired"]:
+            return math.inf  # its schedule is out of order: the next tick on time tries again
+        return begun + max(left, 0) + 1
 
     async def _badly(self) -> float:
         """The next look must not find the same dead connections."""

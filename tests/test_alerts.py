@@ -183,3 +183,136 @@ async def test_an_alert_to_one_who_is_not_reached_goes_to_the_fallback_or_the_in
     assert recipient == expected
     assert "Recipient me is not reached any more" in words
     assert words.endswith("(wakebell unblock me): they left")
+
+
+WAYS = """
+[channels.line]
+kind = "line"
+token = "a-token-of-line"
+
+[channels.mail]
+kind = "webhook"
+url = "https://mail.example/hook"
+secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+[recipients.me]
+channel = "line"
+to = "U00000000000000000000000000000001"
+{fallback}
+
+[recipients.other]
+channel = "line"
+to = "U00000000000000000000000000000002"
+
+[recipients.boss]
+channel = "mail"
+
+[alerts]
+to = {to}
+"""
+
+
+@pytest.mark.parametrize(
+    ("to", "fallback", "expected"),
+    [
+        ('["me", "boss"]', "", {"boss"}),
+        ('["me", "other"]', "", {"me", "other", "inbox"}),
+        ('["me"]', 'fallback = "boss"', {"boss"}),
+        ('["me"]', 'fallback = "other"', {"me", "inbox"}),
+        ('["me", "inbox"]', "", {"inbox"}),
+        ('["inbox"]', "", {"inbox"}),
+    ],
+)
+@pytest.mark.parametrize("what", ["message_failed", "quota_low"])
+async def test_what_is_wrong_with_a_channel_is_told_by_another_where_there_is_one(
+    database_url: str, tmp_path: Path, to: str, fallback: str, expected: set[str], what: str
+):
+    service = a_service(database_url, tmp_path, WAYS.format(to=to, fallback=fallback))
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(FAILED_MESSAGE if what == "message_failed" else LOW)
+
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+    found = {recipient for recipient, _, _ in await told(connection)}
+    await connection.execute(SENT_MESSAGE if what == "message_failed" else NO_LONGER_LOW)
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+    again = [recipient for recipient, _, _ in await told(connection)]
+    await connection.close()
+
+    assert found == expected
+    assert sorted(again) == sorted([*expected, *expected]), "who heard of it hears that it is over"
+
+
+FAILED_MESSAGE = (
+    "INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at) "
+    "VALUES ('other', 'line', 'failed', '', '', clock_timestamp())"
+)
+SENT_MESSAGE = (
+    "INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at, sent_at) "
+    "VALUES ('other', 'line', 'sent', '', '', clock_timestamp(), clock_timestamp())"
+)
+LOW = "INSERT INTO wakebell.channels (name, low_at, low_until) VALUES ('line', now(), now() + interval '9 days')"
+NO_LONGER_LOW = "UPDATE wakebell.channels SET low_until = now()"
+
+
+async def test_each_hears_only_what_concerns_another_channel_than_theirs(database_url: str, tmp_path: Path):
+    service = a_service(database_url, tmp_path, WAYS.format(to='["me", "boss"]', fallback=""))
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(FAILED_MESSAGE)
+    await connection.execute(FAILED_MESSAGE.replace("'other', 'line'", "'boss', 'mail'"))
+    await connection.execute("INSERT INTO wakebell.jobs (type, status, finished_at) VALUES ('greet', 'failed', now())")
+
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+    texts = {recipient: text.splitlines()[1:] for recipient, _, text in await told(connection)}
+    await connection.close()
+
+    assert texts == {
+        "me": ["Job greet failed (job 1)", "A message to boss could not be delivered"],
+        "boss": ["Job greet failed (job 1)", "A message to other could not be delivered"],
+    }
+
+
+async def test_an_alert_that_did_not_arrive_stands_in_the_inbox(service: Service, sql: asyncpg.Connection):
+    service = dataclasses.replace(service, settings=dataclasses.replace(service.settings, alerts=("me",)))
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+    await sql.execute("UPDATE wakebell.messages SET status = 'failed', finished_at = now()")
+
+    async with a_batch(service) as ctx:
+        assert await alerts.judge(ctx) is True
+        assert await alerts.judge(ctx) is False
+
+    [_, (recipient, _, text)] = await told(sql)
+    assert recipient == "inbox"
+    assert text.splitlines()[0] == "This did not reach me:"
+    assert text.endswith("no such user")
+
+
+async def test_five_hundred_failures_are_one_message_to_each(service: Service, sql: asyncpg.Connection):
+    await sql.execute("ALTER TABLE wakebell.jobs ALTER COLUMN id RESTART WITH 1000")
+    await sql.execute(
+        "INSERT INTO wakebell.jobs (type, status, last_error, finished_at) "
+        "SELECT 'type' || n, 'failed', 'full', now() FROM generate_series(1001, 1499) AS n"
+    )
+
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+        await alerts.judge(ctx)
+
+    assert [recipient for recipient, _, _ in await told(sql)] == ["me", "boss"]
+    assert (await told(sql))[1][2].endswith("and 491 more")
+
+
+async def test_no_secret_is_told_whatever_a_reason_says(service: Service, sql: asyncpg.Connection):
+    await sql.execute(
+        "UPDATE wakebell.jobs SET last_error = 'POST https://x.example/a-token-of-line and "
+        "an-api-token-of-thirty-characters refused', judged_finish = NULL"
+    )
+
+    async with a_batch(service) as ctx:
+        await alerts.judge(ctx)
+
+    for _, _, text in await told(sql):
+        assert text.endswith("POST https://x.example/[secret] and [secret] refused")

@@ -1,16 +1,25 @@
 from __future__ import annotations
 
+import asyncio
+import contextvars
+import dataclasses
 import io
 import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from app import logs
+from app import logs, tick
+from app.context import Context
+from app.domain.masking import Mask
 from tests.fakes import loggers
+from tests.fakes.batches import a_service, runnable
 
 log = logging.getLogger("app.somewhere")
 
@@ -156,3 +165,89 @@ def test_configured_twice_a_line_is_written_once(told: Told):
     logs.configure(style="json", level="INFO", stream=Lines())
 
     assert told(lambda: log.info("once"))["message"] == "once"
+
+
+def test_no_secret_gets_into_a_line_wherever_it_stands():
+    stream = Lines()
+    mask = Mask(["s3cr3t-token", "123456"])
+    logs.configure(style="json", level="INFO", stream=stream, mask=mask)
+    holding = {"summary": {"errors": ["at s3cr3t-token"]}, "args_": ("s3cr3t-token",), "job": 123456, "url": HasSecret()}
+    try:
+        raise ValueError("s3cr3t-token refused")
+    except ValueError:
+        log.exception("answered s3cr3t-token", extra=holding)
+
+    [written] = stream.written
+    line = json.loads(written)
+    assert "s3cr3t" not in written
+    assert line["message"] == "answered [secret]"
+    assert line["summary"] == {"errors": ["at [secret]"]}
+    assert line["job"] == 123456, "a number is none"
+
+
+def test_no_secret_gets_onto_a_console():
+    stream = Lines()
+    logs.configure(style="console", level="INFO", stream=stream, mask=Mask(["s3cr3t-token"]))
+    log.info("answered", extra={"reason": "s3cr3t-token"})
+
+    assert stream.written[0].endswith("answered  reason=[secret]")
+
+
+class HasSecret:
+    def __str__(self) -> str:
+        return "https://x.example/s3cr3t-token"
+
+
+async def test_each_line_says_which_tick_and_which_job_it_is_about(database_url: str, tmp_path: Path):
+    stream = Lines()
+    logs.configure(style="json", level="INFO", stream=stream)
+    handlers_log = logging.getLogger("handlers.greet")
+
+    async def handle(payload: Any, ctx: Context) -> None:
+        handlers_log.info("greeted at once", extra={"name_": payload.name})
+        if payload.waits:
+            await asyncio.sleep(0.01)
+            await asyncio.gather(asyncio.to_thread(handlers_log.info, "greeted from a thread"), asyncio.sleep(0))
+            handlers_log.info("greeted later", extra={"name_": payload.name})
+
+    service = a_service(database_url, tmp_path)
+    service = dataclasses.replace(service, handlers={"greet": runnable("greet", handle)})
+    ids = {
+        str(number): (await service.stores.jobs.enqueue(type="greet", payload={"name": str(number), "waits": number % 2})).id
+        for number in range(12)
+    }
+    summaries = [
+        await tick.run(service, budget=timedelta(seconds=25), max_jobs=6, trigger="test") for _ in range(2)
+    ]
+    log.info("between ticks")
+
+    lines = [json.loads(line) for line in stream.written]
+    greetings = [line for line in lines if line["logger"] == "handlers.greet"]
+    assert len(greetings) == 24
+    assert all(line["job"] == ids[line["name_"]] for line in greetings if "name_" in line)
+    assert {line["tick"] for line in greetings} == {summary["tick"] for summary in summaries}
+    assert {line["type"] for line in greetings} == {"greet"}
+    assert [line["tick"] for line in lines if line["message"] == "tick ended"] == [s["tick"] for s in summaries]
+    assert "tick" not in lines[-1]
+    assert "job" not in lines[-1]
+
+
+def test_a_fetch_names_its_source_and_a_send_its_message(told: Told):
+    def say(kind: str, payload: dict[str, Any]) -> Callable[[], None]:
+        def saying() -> None:
+            logs.JOB.set(a_job(kind, payload))
+            log.info("something", extra={"job": "its own word"})
+
+        return lambda: contextvars.copy_context().run(saying)
+
+    fetch = told(say("fetch_source", {"source": "board"}))
+    send = told(say("send_message", {"message": 77}))
+    users = told(say("greet", {"source": "private", "message": "private"}))
+
+    assert (fetch["source"], fetch["job"]) == ("board", "its own word")
+    assert send["message_id"] == 77
+    assert "private" not in str(users)
+
+
+def a_job(kind: str, payload: dict[str, Any]) -> Any:
+    return SimpleNamespace(id=1, type=kind, payload=payload)

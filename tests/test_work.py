@@ -228,6 +228,26 @@ async def test_a_source_is_fetched_when_its_time_has_come(
     assert due == [1, 1]
 
 
+async def test_a_slot_is_fired_when_its_time_has_come(
+    service: Service, tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch, pauses: Pauses
+):
+    text = '[schedules.often]\ncron = "@every 1s"\njob = "greet"\n'
+    worker = a_worker(a_service(database_url, tmp_path, text))
+    run, fired = tick.run, []
+
+    async def counted(*given: Any, **asked: Any) -> dict[str, Any]:
+        told = await run(*given, **asked)
+        fired.append(told["schedules"]["fired"])
+        if len(fired) == 2:
+            worker.stop()
+        return told
+
+    monkeypatch.setattr(tick, "run", counted)
+    await worker.run()
+
+    assert fired == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("held", "next_due_at", "expected"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,10 +15,13 @@ from app.stores.text import clean
 if TYPE_CHECKING:
     from fastapi import Request
 
-__all__ = ["json_object", "refused", "storable"]
+__all__ = ["json_object", "raw_body", "refused", "storable"]
 
 MOST_BYTES = 512 * 1024
 """Of a whole body, unless its door says otherwise."""
+
+BODY_SECONDS = 20.0
+"""What a body gets to come: who sends a byte a second holds a connection, and nothing else for longer."""
 
 MAYBE_JSON = frozenset(
     {"", "text/json", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded"},
@@ -29,10 +33,10 @@ async def json_object(request: Request, *, most_bytes: int = MOST_BYTES) -> dict
     """The body as a dictionary. A body that is too long is refused before the rest of it has come.
 
     Raises:
-        Problem: 413 too long, 415 clearly not JSON, 400 not JSON after all, 422 JSON but no object.
+        Problem: 413 too long, 408 too slow, 415 clearly not JSON, 400 not JSON after all, 422 JSON but no object.
     """
     _refuse_other_kinds(request)
-    raw = await _read(request, most_bytes)
+    raw = await raw_body(request, most_bytes=most_bytes)
     try:
         parsed = json.loads(raw, parse_constant=_no_constant)
     except RecursionError:
@@ -56,20 +60,29 @@ def _refuse_other_kinds(request: Request) -> None:
     if kind not in MAYBE_JSON and kind != "application/json" and not kind.endswith("+json"):
         detail = f"the body is said to be {clean(kind, limit=100)}; send JSON with `Content-Type: application/json`"
         raise Problem(415, "Unsupported Media Type", detail)
+
+
+async def raw_body(request: Request, *, most_bytes: int) -> bytes:
+    """The body as it came. One that is too long is refused before the rest of it has come.
+
+    Raises:
+        Problem: 413 too long, 408 too slow, 415 compressed, 400 broken off.
+    """
     if request.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         raise Problem(415, "Unsupported Media Type", "send the body as it is, without Content-Encoding")
-
-
-async def _read(request: Request, most_bytes: int) -> bytes:
     said = request.headers.get("content-length", "")
     if said.isascii() and said.isdigit() and int(said[:20]) > most_bytes:
         raise _too_long(most_bytes)
     read = bytearray()
     try:
-        async for chunk in request.stream():
-            read += chunk
-            if len(read) > most_bytes:
-                raise _too_long(most_bytes)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                read += chunk
+                if len(read) > most_bytes:
+                    raise _too_long(most_bytes)
+    except TimeoutError:
+        detail = f"the body must come within {BODY_SECONDS:g} seconds"
+        raise Problem(408, "Request Timeout", detail, headers={"Connection": "close"}) from None
     except ClientDisconnect:
         raise Problem(400, "Bad Request", "the body ended before it was complete") from None
     return bytes(read)

@@ -4,16 +4,19 @@
                                   |  ^
                                   `--' failed again: counted, not told
 
-What went well before the latest failure resolves nothing.
+What went well before the latest failure resolves nothing. What stays open is told again after a while, until somebody
+acknowledges it. What is muted is recorded and not told; when that is over and it is still open, it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import quote
 
-from app.domain import words
+from app.domain import alertwords, words
+from app.domain.parked import shown_name
+from app.domain.tally import instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +32,23 @@ Kind = Literal[
     "recipient_blocked",
     "channel_parked",
     "quota_low",
+    "job_unknown",
+    "jobs_overdue",
+    "tick_overdue",
+    "tick_failed",
+    "config_broken",
+    "schedule_missed",
+    "reminder_failing",
 ]
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+OF_A_CHANNEL = frozenset({"channel_parked", "quota_low"})
+OF_A_RECIPIENT = frozenset({"message_failed", "recipient_blocked"})
+"""Kinds whose subject is a channel, or a recipient on one: they are told another way, where there is one."""
+
+OF_ANYBODY = frozenset({"job_failed", "job_unknown", "jobs_overdue"})
+"""Kinds whose subject is a name that whoever writes to the database has chosen."""
 
 SOURCE_FAILURES = 3
 """Failed rounds in a row that make a source a failing one: a single one is everyday life on the internet."""
@@ -57,7 +76,7 @@ class Incident:
     kind: Kind
 
     subject: str
-    """The name of the job type, the source, the recipient or the channel."""
+    """The name of the job type, the source, the recipient, the channel, the queue; `tick` of ticks."""
 
     reason: str | None
     """Of the latest failure."""
@@ -69,7 +88,10 @@ class Incident:
     """UTC."""
 
     last_job: int | None = None
-    """Id of the job that failed last, when it has just been opened for a job type."""
+    """Id of the job that failed last, of a job type; of the first one that waits, of a queue."""
+
+    again: bool = False
+    """It was told before, and is still open."""
 
     kept: int = 0
     """Jobs of the type that stay failed, when it has just been resolved; at most `MOST_KEPT` + 1."""
@@ -79,12 +101,68 @@ class Incident:
     was taken out of the configuration, the failed jobs were cancelled or pruned."""
 
 
-def told(opened: Sequence[Incident], resolved: Sequence[Incident], *, service: str, language: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """An alert's text that did not reach its recipient."""
+
+    recipient: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What is to be told after one judging. False where that is nothing."""
+
+    opened: Sequence[Incident] = ()
+    """New ones, and those that are told again."""
+
+    resolved: Sequence[Incident] = ()
+    undelivered: Sequence[Undelivered] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.resolved or self.undelivered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """Something that is wrong, which the tick has seen itself: no row in the database says so."""
+
+    kind: Kind
+    subject: str
+    reason: str | None = None
+    last_job: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Well:
+    """Something of that sort that goes well."""
+
+    key: str
+
+    seconds: float = 0
+    """For so long."""
+
+
+def key_of(kind: Kind, subject: str) -> str:
+    """What an alert is about: one is open for it at most."""
+    return f"{kind}:{subject}"
+
+
+def told(news: News, *, service: str, language: str) -> str:
     """One message about all of it, however much it is: what broke first, then what is over."""
-    parts = [words.alert_heading(language, service=service, over=not opened)]
+    opened, resolved = news.opened, news.resolved
+    if opened and not resolved and all(incident.again for incident in opened):
+        parts = [alertwords.still_open(language, service=service)]
+    else:
+        parts = [words.alert_heading(language, service=service, over=not opened)]
     parts += _lines([_opened(incident, language) for incident in opened], language)
     parts += _lines([_resolved(incident, language) for incident in resolved], language)
     return "\n".join(parts)
+
+
+def told_instead(lost: Undelivered, *, language: str) -> str:
+    """The text that somebody else was to get."""
+    return f"{alertwords.undelivered(language, lost.recipient)}\n{lost.text}"
 
 
 def _lines(lines: list[str], language: str) -> list[str]:
@@ -95,6 +173,8 @@ def _lines(lines: list[str], language: str) -> list[str]:
 
 def _opened(incident: Incident, language: str) -> str:
     name = _name(incident, language)
+    if incident.again:
+        name = f"{name} ({alertwords.since(language, instant(incident.opened_at))})"
     reason = " ".join((incident.reason or "").split())
     if len(reason) > REASON_LENGTH:
         reason = f"{reason[: REASON_LENGTH - 1]}…"
@@ -102,24 +182,33 @@ def _opened(incident: Incident, language: str) -> str:
 
 
 def _name(incident: Incident, language: str) -> str:
+    subject = _subject(incident)
     match incident.kind:
         case "job_failed":
-            return words.jobs_failed(language, incident.subject, count=incident.failures, last=incident.last_job)
+            return words.jobs_failed(language, subject, count=incident.failures, last=incident.last_job)
         case "source_failing":
-            return words.source_failing(language, incident.subject, count=incident.failures)
+            return words.source_failing(language, subject, count=incident.failures)
         case "message_failed":
-            return words.messages_failed(language, incident.subject, count=incident.failures)
+            return words.messages_failed(language, subject, count=incident.failures)
         case "source_blind" | "source_silent" | "source_unstable":
-            return words.source_state(language, incident.kind, incident.subject, count=incident.failures)
+            return words.source_state(language, incident.kind, subject, count=incident.failures)
         case "recipient_blocked":
-            return f"{words.not_reached(language, incident.kind, incident.subject)} ({UNBLOCK} {incident.subject})"
+            return f"{words.not_reached(language, incident.kind, subject)} ({UNBLOCK} {subject})"
         case "channel_parked" | "quota_low":
-            return words.not_reached(language, incident.kind, incident.subject)
+            return words.not_reached(language, incident.kind, subject)
+        case _:
+            return alertwords.opened(
+                language, incident.kind, subject, count=incident.failures, last=incident.last_job
+            )
+
+
+def _subject(incident: Incident) -> str:
+    return shown_name(incident.subject) if incident.kind in OF_ANYBODY else incident.subject
 
 
 def _resolved(incident: Incident, language: str) -> str:
     """That jobs go well again does not mend those that were given up: they are told with it."""
-    over = words.over(language, incident.kind, incident.subject, healed=incident.healed)
+    over = alertwords.over(language, incident.kind, _subject(incident), healed=incident.healed)
     if not incident.kept:
         return over
     count = str(incident.kept) if incident.kept <= MOST_KEPT else f"{MOST_KEPT}+"

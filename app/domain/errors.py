@@ -4,7 +4,9 @@
     |-- ConfigError              wakebell.toml or a secret is wrong; nothing starts
     |-- DatabaseUnavailable      PostgreSQL cannot be reached now; answered 503
     |-- SchemaOutdated           `wakebell migrate` has not been run; answered 503
+    |-- MemoryUnavailable        Redis cannot be asked now; PostgreSQL does without it
     |-- LeaseLost                another tick has taken the job; nothing was written
+    |-- SignatureError           a webhook is not from who it says; answered 401
     `-- Failure                  a source, channel or handler could not do its work
         |-- TemporaryFailure     try again later; costs one attempt
         |   |-- Unanswered       it was sent, no answer came: it may have arrived
@@ -12,6 +14,7 @@
         |   |-- RateLimited      refused, since it was too much at once: the whole channel waits; costs no attempt
         |   |-- QuotaSpent       refused, since this month's messages are used up: the whole channel waits
         |   `-- NothingListed    a source lists nothing, and does not say so itself
+        |-- QueryFailure         a query of the user's own did not give what it should
         `-- PermanentFailure     trying again cannot help; failed at once
             `-- Blocked          nor can any other message to this recipient
 
@@ -47,8 +50,16 @@ class SchemaOutdated(ServiceError):
     """The database's schema is older than this release needs."""
 
 
+class MemoryUnavailable(ServiceError):
+    """Redis or Valkey did not answer; whatever it is for, the database does as well."""
+
+
 class LeaseLost(ServiceError):
     """The job's lease ran out and another tick has it: what was being written is rolled back."""
+
+
+class SignatureError(ServiceError):
+    """A webhook is not from who it says, or too old; the text says which of its headers tells so, never a secret."""
 
 
 class Failure(ServiceError):
@@ -81,6 +92,10 @@ class RateLimited(TemporaryFailure):
 
 class QuotaSpent(TemporaryFailure):
     """The provider takes nothing more until there is room in its allowance. Nothing has arrived."""
+
+
+class QueryFailure(Failure):
+    """A query of the user's own failed, or gave something else than it should; the text says what to change."""
 
 
 class NothingListed(TemporaryFailure):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 OWN_PREFIX = "wakebell."
 """Queues whose names begin so hold the service's own work and are refused to users."""
 
+BUILT_IN = frozenset({"call_url"})
+"""Types that the service brings along for users, who put them in as their own: into their queues, and counted there."""
+
 DELAYS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
 
 MAX_CRASHES = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 MOST_COUNTED = 1000
 
 MOST_TYPES = 20
+
+UNKNOWN_FOR = timedelta(days=1)
+"""Due for longer, a type opens an alert: until then a release that knows it may be on its way."""
 
 TOLD_TYPES = 5
 """That one line names."""
@@ -32,6 +36,9 @@ class Parked:
 
     since: datetime | None
     """UTC. When the first of those types' first jobs was due. None when nothing is parked."""
+
+    old_types: Sequence[str] = ()
+    """Those of them whose first job has been due for `UNKNOWN_FOR`."""
 
     @property
     def told(self) -> str:

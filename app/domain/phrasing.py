@@ -15,7 +15,7 @@ from app.domain import digests, textcut, when
 from app.domain.matching import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from datetime import datetime, tzinfo
 
     from jinja2 import Template, nodes
@@ -113,15 +113,15 @@ class Named:
     """Each with the first line that names it."""
 
 
-def compiled(source: str) -> tuple[Template, Named]:
-    """The template, and what it names. Raises WordingError."""
+def compiled(source: str, names: Collection[str] = NAMES) -> tuple[Template, Named]:
+    """The template, and what it names. `names` are those that it is given. Raises WordingError."""
     from jinja2 import TemplateError, TemplateSyntaxError  # noqa: PLC0415 - only where there is a template
 
     environment = _environment()
     named = Named()
     try:
         tree = environment.parse(source)
-        _check(tree, named)
+        _check(tree, named, known=names)
         return environment.from_string(tree), named
     except TemplateSyntaxError as error:
         raise WordingError(error.lineno, error.message or "is no template") from error
@@ -131,11 +131,11 @@ def compiled(source: str) -> tuple[Template, Named]:
         raise WordingError(1, "cannot be read; write a simpler one") from error
 
 
-def _check(tree: nodes.Template, named: Named) -> None:
+def _check(tree: nodes.Template, named: Named, known: Collection[str]) -> None:
     """Refuses what is not in the language, and names that mean nothing."""
     from jinja2 import nodes  # noqa: PLC0415
 
-    names = set(NAMES)
+    names = set(known)
     for loop in tree.find_all(nodes.For):
         if next(loop.find_all(nodes.For), None) is not None:
             raise WordingError(loop.lineno, "has a loop in a loop, which could take long; remove one")
@@ -149,7 +149,7 @@ def _check(tree: nodes.Template, named: Named) -> None:
             remedy = REMEDIES.get(kind, "remove it")
             raise WordingError(node.lineno, f"{NODE_NAMES.get(kind, kind)} is not in the language; {remedy}")
         if isinstance(node, nodes.Name) and node.name not in names:
-            raise WordingError(node.lineno, f'there is no "{node.name}"; there are {", ".join(NAMES)}')
+            raise WordingError(node.lineno, f'there is no "{node.name}"; there are {", ".join(known)}')
         if isinstance(node, nodes.Getattr | nodes.Getitem):
             _check_part(node, named)
 

@@ -32,6 +32,7 @@ class Tally:
         self._counts: Counter[str] = Counter()
         self._errors: dict[str, None] = {}
         self._notes: dict[str, None] = {}
+        self._due: list[datetime] = []
 
     def add(self, name: str, count: int = 1) -> None:
         """Count `count` more of `name`."""
@@ -47,6 +48,10 @@ class Tally:
     def note(self, words: str) -> None:
         """Note, once, what needs a person though nothing in this batch failed. The same names only."""
         self._notes[words] = None
+
+    def fall_due(self, at: datetime) -> None:
+        """Note when something falls due that no look at the service's own tables sees."""
+        self._due.append(at)
 
     def __getitem__(self, name: str) -> int:
         return self._counts[name]
@@ -79,6 +84,7 @@ class Tally:
             section: {name: self._counts[f"{section}.{name}"] for name in names} for section, names in SECTIONS.items()
         }
         alerts = sections.pop("alerts")
+        due_at = min((at for at in (next_due_at, *self._due) if at is not None), default=None)
         return {
             "tick": tick,
             "status": status,
@@ -87,7 +93,7 @@ class Tally:
             "budget_exhausted": budget_exhausted,
             **sections,
             "pruned": self._counts["pruned"],
-            "next_due_at": None if next_due_at is None else instant(next_due_at),
+            "next_due_at": None if due_at is None else instant(due_at),
             "alerts": alerts,
             "errors": self.errors,
         }

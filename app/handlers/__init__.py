@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from dataclasses import dataclass
@@ -12,17 +13,22 @@ from pydantic import BaseModel
 
 from app import plugins
 from app.domain.errors import ConfigError
+from app.domain.jobs import BUILT_IN
 from app.domain.limits import DEFAULT_TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from app.context import Handler
+    from app.settings import Settings
 
 
 NAME = re.compile("[a-z0-9_]+")
 """Of a file, and so of a job type; one that begins with `_` is for the others to import."""
+
+AT_ONCE = timedelta(seconds=1)
+"""What a job takes that only says why it cannot be done."""
 
 OWN_LEAST = timedelta(seconds=5)
 """What most own jobs need at least."""
@@ -49,12 +55,49 @@ class Runnable:
     after: frozenset[str]
     """Own types only: waits for jobs of these types that this tick is running."""
 
+    refusal: Callable[[Any], str | None] | None = None
+    """Why the configuration does not let a payload be put in, its field first; None: it lets all."""
+
 
 def own() -> dict[str, Runnable]:
     """The service's own job types by name."""
+    return {name: _runnable(name, plugins.load("app.handlers", name), own=True) for name in own_types()}
+
+
+def own_types() -> list[str]:
+    """The names of the service's own job types. Imports none."""
+    return [name for name in plugins.kinds("app.handlers") if name not in BUILT_IN]
+
+
+def known_to(settings: Settings) -> dict[str, Runnable]:
+    """The types that users of a service may put in: their own, and those it brings along that are switched on.
+
+    Raises:
+        ConfigError: as `users`.
+    """
+    budget = settings.tick.budget
+    return {**users(settings.service.handlers, budget=budget), **_switched_on(settings)}
+
+
+def _switched_on(settings: Settings) -> dict[str, Runnable]:
+    calls = settings.calls
+    if calls is None:
+        return {}
+    module = plugins.load("app.handlers", "call_url")
+    runnable = _runnable("call_url", module, own=False)
     return {
-        name: _runnable(name, plugins.load("app.handlers", name), own=True) for name in plugins.kinds("app.handlers")
+        "call_url": dataclasses.replace(
+            runnable,
+            timeout=min(runnable.timeout, settings.tick.budget),
+            refusal=lambda payload: module.refusal(payload, calls),
+        )
     }
+
+
+def _switched_off() -> dict[str, Runnable]:
+    """What other programs have put in all the same is given up at once, and says what is missing."""
+    found = {name: _runnable(name, plugins.load("app.handlers", name), own=False) for name in BUILT_IN}
+    return {name: dataclasses.replace(runnable, timeout=AT_ONCE) for name, runnable in found.items()}
 
 
 def users(folder: Path, *, budget: timedelta) -> dict[str, Runnable]:
@@ -125,5 +168,5 @@ def _time_problems(name: str, module: Any, budget: timedelta) -> list[str]:
 
 
 def all_types(users_types: Mapping[str, Runnable]) -> dict[str, Runnable]:
-    """Own and users' types together."""
-    return {**own(), **users_types}
+    """All that this process can run: own types, and users', with those that the service brings along for them."""
+    return {**own(), **_switched_off(), **users_types}

@@ -25,7 +25,7 @@ class Payload(BaseModel):
 
 
 async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - every handler takes one
-    """Jobs, messages, items, ticks, alerts and hosts. More than one portion is left to the next tick."""
+    """A portion of each table. What is more is left to the next tick."""
     kept = ctx.settings.retention
     pruned = [
         await ctx.stores.jobs.prune(keep=kept.jobs, limit=MOST),
@@ -34,6 +34,10 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - e
         await ctx.stores.ticks.prune(keep=TICKS_KEPT, most=MOST),
         await ctx.stores.alerts.prune(keep=kept.messages, most=MOST),
         await ctx.stores.hosts.prune(most=MOST),
+        await ctx.stores.bookings.prune(keep=kept.jobs, most=MOST),
+        await ctx.stores.reminders.prune(keep=kept.jobs, most=MOST),
+        await ctx.stores.conversations.prune(keep=kept.conversations, most=MOST),
+        await ctx.stores.events.prune(keep=kept.jobs, most=MOST),  # after the jobs, whose bodies these may be
     ]
     ctx.tally.add("pruned", sum(pruned))
     return Snooze(timedelta(minutes=1)) if max(pruned) >= MOST else Done(sum(pruned))

@@ -26,6 +26,7 @@ from app.domain.errors import (
 from app.domain.jobs import Discard, Settled, Snooze, retry_delay
 from app.settings import address_of
 from app.stores.messages import Obstacle
+from app.stores.reminders import TIME_PASSED
 
 if TYPE_CHECKING:
     from app.context import Context
@@ -44,6 +45,11 @@ would be a second message."""
 
 TRIED_FOR = timedelta(hours=23)
 """After its first try. LINE forgets an idempotency key after 24 hours: a later repeat could arrive twice."""
+
+LAST_SHARE = 0.5
+"""Of the time that is left to a message which is of no use later: what its next try waits at most."""
+
+LEAST_DELAY = timedelta(minutes=1)
 
 SHORT = timedelta(seconds=5)
 """A wait that is waited out in the job's own slot, while other channels go on; for a longer one the job goes back."""
@@ -87,7 +93,7 @@ class _Sending:
 async def handle(payload: Payload, ctx: Context) -> Outcome:
     """Commit that it is being sent; send; commit what came of it together with the end of the job."""
     trying = await ctx.stores.messages.start(ctx.current_job, payload.message)
-    if isinstance(trying, Obstacle) and trying.blocked is None and await _reopened(trying, ctx):
+    if isinstance(trying, Obstacle) and not (trying.blocked or trying.expired) and await _reopened(trying, ctx):
         trying = await ctx.stores.messages.start(ctx.current_job, payload.message)
     match trying:
         case None:
@@ -240,7 +246,9 @@ async def _reopened(obstacle: Obstacle, ctx: Context) -> bool:
 async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
     """Nothing was tried: nobody is at its address, or its channel takes nothing."""
     messages, job, reason = ctx.stores.messages, ctx.current_job, obstacle.blocked or str(obstacle.parked)
-    fallback = obstacle.kind == "items" and _has_fallback(obstacle.recipient, ctx)
+    if obstacle.expired or (obstacle.blocked and _unnamed(obstacle.kind, obstacle.recipient, ctx)):
+        return await _end(obstacle, TIME_PASSED if obstacle.expired else reason, ctx)
+    fallback = obstacle.kind != "alert" and _has_fallback(obstacle.recipient, ctx)
     if obstacle.blocked is None and (obstacle.unanswered or not fallback):
         await ctx.stores.reach.pause(obstacle.channel, reason, wait=reach.LOOK_AGAIN)
         return Snooze(reach.LOOK_AGAIN)
@@ -252,6 +260,19 @@ async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
     return Settled()
 
 
+async def _end(obstacle: Obstacle, reason: str, ctx: Context) -> Outcome:
+    """It is of no use any more, or nobody will ever get it: given up, and told as any message that failed."""
+    await ctx.stores.messages.give_up(ctx.current_job, obstacle.message_id, reason, uncertain=obstacle.unanswered)
+    ctx.tally.add("messages.failed")
+    ctx.tally.fail(f"channel {obstacle.channel} failed")
+    return Settled()
+
+
+def _unnamed(kind: str, name: str, ctx: Context) -> bool:
+    """Whether a booking alone names whom it is for, by an address: nobody stands in for them."""
+    return kind == "reminder" and name not in ctx.settings.recipients
+
+
 def _has_fallback(name: str, ctx: Context) -> bool:
     recipient = ctx.settings.recipients.get(name)
     return recipient is not None and recipient.fallback is not None
@@ -260,6 +281,8 @@ def _has_fallback(name: str, ctx: Context) -> bool:
 async def _block(sending: _Sending, reason: str) -> Outcome:
     """That recipient alone is stopped, and what it was to hear is owed to it again."""
     trying, ctx = sending.trying, sending.ctx
+    if _unnamed(trying.kind, trying.message.recipient, ctx):
+        return await _give_up(trying, reason, ctx)
     if sending.address is not None:
         await ctx.stores.reach.block(
             address=sending.address, name=trying.message.recipient, channel=sending.channel.name, reason=reason
@@ -277,6 +300,8 @@ async def _postpone(trying: Try, failure: TemporaryFailure, ctx: Context) -> Out
     job = ctx.current_job
     usual = retry_delay(job.attempt - job.crashes, jitter=ctx.random.random())
     delay = max(usual, failure.retry_after or usual)
+    if trying.left is not None:
+        delay = max(min(delay, trying.left * LAST_SHARE), LEAST_DELAY)
     if trying.age + delay > TRIED_FOR:
         return await _give_up(trying, str(failure), ctx, unanswered=isinstance(failure, Unanswered))
     log.warning("message postponed", extra={**_about(trying), "reason": str(failure)})

@@ -11,15 +11,22 @@ not hide the next. To serve a further section: its name in `file.SECTIONS`, a re
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from app.settings.addresses import address_of
 from app.settings.audience import names_in, read_alerts, read_recipients, read_subscriptions
+from app.settings.calls import read_calls
+from app.settings.chats import ChatSettings, read_chats, read_memory
 from app.settings.dotenv import read_dotenv, write_missing
-from app.settings.environment import config_path_of, from_process, load_database, read_environment
+from app.settings.environment import config_path_of, from_process, heartbeat_url_of, load_database, read_environment
 from app.settings.file import read_file
+from app.settings.hooks import HookSettings, read_hooks
 from app.settings.kinds import address_check, fields_of, fingerprint_of, needs_address, read_channels, read_sources
+from app.settings.marks import mark_of
+from app.settings.masks import mask_of
+from app.settings.memory import MemorySettings
 from app.settings.model import (
     EVERYTHING,
     INBOX,
@@ -36,6 +43,8 @@ from app.settings.model import (
     TickSettings,
 )
 from app.settings.problems import Problems
+from app.settings.reminders import ReminderSettings, read_reminders
+from app.settings.schedules import read_schedules
 from app.settings.sections import read_retention, read_service, read_tick
 from app.settings.table import Table
 
@@ -46,11 +55,15 @@ __all__ = [
     "EVERYTHING",
     "INBOX",
     "ChannelSettings",
+    "ChatSettings",
     "DatabaseAddress",
     "Environment",
+    "HookSettings",
     "Language",
     "LogFormat",
+    "MemorySettings",
     "Recipient",
+    "ReminderSettings",
     "Retention",
     "Service",
     "Settings",
@@ -59,8 +72,10 @@ __all__ = [
     "address_of",
     "fingerprint_of",
     "from_process",
+    "heartbeat_url_of",
     "load",
     "load_database",
+    "mark_of",
     "read_dotenv",
     "write_missing",
 ]
@@ -87,18 +102,31 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
     addressed |= {name: needs_address(channel) for name, channel in channels.items()}
     checks = {name: check for name, channel in channels.items() if (check := address_check(channel))}
     recipients = read_recipients(root, service, addressed, checks)
+    tick = read_tick(root.table("tick"), environment.public_url)
+    alerts, repeat_alerts = read_alerts(root.table("alerts"), recipients)
+    memory = read_memory(root.table("memory"))
+    chats = read_chats(root, channels, names_in(root, "channels"), service, path.parent)
     settings = Settings(
         service=service,
-        tick=read_tick(root.table("tick"), environment.public_url),
+        tick=tick,
         sources=MappingProxyType(sources),
         channels=MappingProxyType(channels),
         recipients=MappingProxyType(recipients),
         subscriptions=tuple(
             read_subscriptions(root, names_in(root, "sources"), recipients, fields_of(sources), path.parent)
         ),
-        alerts=read_alerts(root.table("alerts"), recipients),
-        retention=read_retention(root.table("retention")),
+        alerts=alerts,
+        repeat_alerts=repeat_alerts,
+        mask=mask_of(environment, root.values, [*sources.values(), *channels.values(), *chats.values()]),
+        mark=mark_of(path),
+        retention=replace(read_retention(root.table("retention")), conversations=memory.keep),
         environment=environment,
+        reminders=MappingProxyType(read_reminders(root)),
+        schedules=MappingProxyType(read_schedules(root, service.timezone, tick.expected_every)),
+        hooks=MappingProxyType(read_hooks(root)),
+        calls=read_calls(root),
+        chats=MappingProxyType(chats),
+        memory=memory,
     )
     problems.finish()
     return settings

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Checks = Mapping[str, Callable[[str], str | None]]
 
 
+REPEAT_HOURS = 24
+MOST_REPEAT_HOURS = 24 * 366
+
+
 def read_recipients(
     root: Table, service: Service, channels: Mapping[str, bool], checks: Checks
 ) -> dict[str, Recipient]:
@@ -68,11 +72,13 @@ def read_subscriptions(
     return subscriptions
 
 
-def read_alerts(table: Table, recipients: Collection[str]) -> tuple[str, ...]:
-    """Who is told of alerts: the inbox where nobody is named."""
+def read_alerts(table: Table, recipients: Collection[str]) -> tuple[tuple[str, ...], timedelta | None]:
+    """Who is told of alerts: the inbox where nobody is named. And how long until they are told again; None: never."""
     to = _references(table, "to", recipients, one="recipient", absent=f"to tell the {INBOX}")
+    rule = f"a number of hours from 0 (never again) to {MOST_REPEAT_HOURS}"
+    hours = table.number("repeat_hours", REPEAT_HOURS, least=0, most=MOST_REPEAT_HOURS, rule=rule)
     table.close()
-    return (INBOX,) if to is None else to
+    return (INBOX,) if to is None else to, timedelta(hours=hours) if hours else None
 
 
 def names_in(root: Table, section: str) -> set[str]:

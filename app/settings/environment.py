@@ -30,6 +30,7 @@ PLACEHOLDERS = frozenset({"none", "null", "undefined", "nil", "nan", "false", "t
 
 LOG_FORMATS = ("json", "console")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+REDIS_SCHEMES = ("redis", "rediss")
 PORTS = range(1, 65536)
 QUOTES = ("'", '"')
 
@@ -77,12 +78,19 @@ def read_environment(
         log_format=cast("LogFormat", _choice(environ, "LOG_FORMAT", LOG_FORMATS, "json", problems)),
         log_level=_choice(environ, "LOG_LEVEL", LOG_LEVELS, "INFO", problems),
         heartbeat_url=_address(environ, "HEARTBEAT_URL", problems),
+        redis_url=_redis(environ, problems),
     )
 
 
 def config_path_of(environ: Mapping[str, str]) -> Path:
     """Where the configuration file is, as it was given: relative to the working directory."""
     return Path(_get(environ, "WAKEBELL_CONFIG") or "wakebell.toml")
+
+
+def heartbeat_url_of(environ: Mapping[str, str]) -> str | None:
+    """The switch's address where it can be used, whatever else is wrong."""
+    url = _get(environ, "HEARTBEAT_URL")
+    return url if url and is_address(url) else None
 
 
 def _get(environ: Mapping[str, str], name: str) -> str | None:
@@ -137,6 +145,23 @@ def _address(environ: Mapping[str, str], name: str, problems: Problems) -> str |
         return text.rstrip("/") if text and name == "PUBLIC_URL" else text
     problems.add(name, "must be an http or https address; write it like https://wakebell.example")
     return None
+
+
+def _redis(environ: Mapping[str, str], problems: Problems) -> str | None:
+    """Where conversations are remembered. It is never repeated in a problem: it mostly holds a password."""
+    text = _unquoted(_get(environ, "REDIS_URL"))
+    if text is None:
+        return None
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in REDIS_SCHEMES and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        fits = False
+    if not fits:
+        remedy = "write it like rediss://default:PASSWORD@host:6379, or remove it: PostgreSQL does without"
+        problems.add("REDIS_URL", f"must be a redis:// or rediss:// address; {remedy}")
+        return None
+    return text
 
 
 def is_address(text: str) -> bool:

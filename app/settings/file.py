@@ -7,7 +7,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from app.settings.references import resolve
-from app.settings.table import NOT_YET, Table, unknown
+from app.settings.table import Table, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,11 +15,23 @@ if TYPE_CHECKING:
 
     from app.settings.problems import Problems
 
-SECTIONS = ("service", "tick", "sources", "channels", "recipients", "subscriptions", "alerts", "retention")
+SECTIONS = (
+    "service",
+    "tick",
+    "sources",
+    "channels",
+    "recipients",
+    "subscriptions",
+    "alerts",
+    "chats",
+    "memory",
+    "retention",
+    "schedules",
+    "reminders",
+    "hooks",
+    "call_url",
+)
 """What this version serves. A new section moves up here and gets a reader in `__init__.py`."""
-
-UNSUPPORTED_SECTIONS = ("schedules", "reminders", "chats", "hooks", "memory")
-"""What is promised and not served yet: refused, for a schedule that never fires is worse than a refusal."""
 
 BEGINNING = """write one that begins with
 [sources.jobs]
@@ -39,9 +51,7 @@ def read_file(path: Path, environ: Mapping[str, str], problems: Problems) -> Tab
     if document is None:
         return None
     for section in document:
-        if section in UNSUPPORTED_SECTIONS:
-            problems.add(f"{path}: {section}", NOT_YET)
-        elif section not in SECTIONS:
+        if section not in SECTIONS:
             problems.add(Table(str(path), (), {}, problems).where(section), unknown(section, SECTIONS))
     served = {section: document[section] for section in SECTIONS if section in document}
     values = {key: resolve(value, environ, str(path), (key,), problems) for key, value in served.items()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
 from app.domain.identity import UNSAID
+from app.domain.masking import NO_MASK
 from app.domain.watching import UNWATCHED
+from app.settings.memory import MemorySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,10 +20,16 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from app.domain.calls import Calls
     from app.domain.identity import Identity
+    from app.domain.masking import Mask
     from app.domain.quiet import QuietHours
+    from app.domain.schedules import Schedule
     from app.domain.subscriptions import Subscription
     from app.domain.watching import Watch
+    from app.settings.chats import ChatSettings
+    from app.settings.hooks import HookSettings
+    from app.settings.reminders import ReminderSettings
 
 INBOX = "inbox"
 """The name of the channel, of its kind and of the recipient that are always there."""
@@ -155,6 +164,9 @@ class Retention:
     jobs: timedelta = timedelta(days=14)
     messages: timedelta = timedelta(days=90)
 
+    conversations: timedelta = timedelta(days=7)
+    """As `[memory]` says it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseAddress:
@@ -194,6 +206,9 @@ class Environment:
     heartbeat_url: str | None = field(default=None, repr=False)
     """The address itself is the secret of a dead-man's switch."""
 
+    redis_url: str | None = field(default=None, repr=False)
+    """Of the Redis or Valkey that remembers conversations; None: the database does."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -214,5 +229,28 @@ class Settings:
     alerts: tuple[str, ...] = (INBOX,)
     """Names of the recipients who are told when something fails, and when it works again."""
 
+    repeat_alerts: timedelta | None = timedelta(hours=24)
+    """What stays open is told again after so long; None: never."""
+
+    mask: Mask = field(default=NO_MASK, repr=False, compare=False)
+    """Takes every secret that is configured out of a text."""
+
+    mark: str | None = None
+    """Of the file's content as it was read; None: there is none."""
+
     retention: Retention
     environment: Environment
+
+    reminders: Mapping[str, ReminderSettings] = field(default_factory=dict)
+
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    hooks: Mapping[str, HookSettings] = field(default_factory=dict)
+
+    chats: Mapping[str, ChatSettings] = field(default_factory=dict)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+
+    calls: Calls | None = None
+    """None: no `call_url` job may call anything."""
+
+    read_at: float = field(default_factory=time.monotonic, compare=False)
+    """When this process read it, by its monotonic clock."""

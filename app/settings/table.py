@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from app.settings.problems import Problems
 
-NOT_YET = "not supported yet by this version: remove it"
-
 
 class Told:
     """Stands where a value would be whose problem has been told already, so that it is not told twice."""

@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING
 
 from app.domain.errors import SchemaOutdated
 from app.stores.alerts import Alerts
+from app.stores.bookings import Bookings
+from app.stores.conversations import Conversations
+from app.stores.events import Events
 from app.stores.health import HealthFacts
 from app.stores.hosts import Hosts
 from app.stores.housekeeping import Housekeeping
+from app.stores.incidents import Incidents
 from app.stores.items import Items
 from app.stores.jobs import Jobs
 from app.stores.listings import Listings
 from app.stores.looks import Looks
 from app.stores.messages import Messages
+from app.stores.metrics import Metrics
+from app.stores.own_tables import OwnTables
 from app.stores.queues import Queues
 from app.stores.reach import Reach
+from app.stores.reminders import Reminders
+from app.stores.schedules import Schedules
 from app.stores.schema import schema_state
 from app.stores.sources import Sources
 from app.stores.ticks import Ticks
@@ -31,16 +39,24 @@ class Stores:
 
     database: Database
     alerts: Alerts
+    bookings: Bookings
+    conversations: Conversations
+    events: Events
     health: HealthFacts
     hosts: Hosts
     housekeeping: Housekeeping
+    incidents: Incidents
     items: Items
     jobs: Jobs
     listings: Listings
     looks: Looks
     messages: Messages
+    metrics: Metrics
+    own_tables: OwnTables
     queues: Queues
     reach: Reach
+    reminders: Reminders
+    schedules: Schedules
     sources: Sources
     ticks: Ticks
 
@@ -64,16 +80,24 @@ def over(database: Database) -> Stores:
     return Stores(
         database=database,
         alerts=Alerts(database),
+        bookings=Bookings(database),
+        conversations=Conversations(database),
+        events=Events(database),
         health=HealthFacts(database),
         hosts=Hosts(database),
         housekeeping=Housekeeping(database),
+        incidents=Incidents(database),
         items=Items(database),
         jobs=Jobs(database),
         listings=Listings(database),
         looks=Looks(database),
         messages=Messages(database),
+        metrics=Metrics(database),
+        own_tables=OwnTables(database),
         queues=Queues(database),
         reach=Reach(database),
+        reminders=Reminders(database),
+        schedules=Schedules(database),
         sources=Sources(database),
         ticks=Ticks(database),
     )

@@ -21,13 +21,42 @@ SELECT
         WHERE blocked_at IS NOT NULL AND judged_block IS DISTINCT FROM blocked_at
         ORDER BY address
         LIMIT 1) IS NOT NULL
+    OR (
+        SELECT name FROM wakebell.schedules
+        WHERE missed_at IS NOT NULL AND judged_miss IS DISTINCT FROM missed_at
+        ORDER BY name
+        LIMIT 1) IS NOT NULL
+    OR EXISTS (SELECT FROM wakebell.reminder_rules WHERE failures > 0)
     OR EXISTS (SELECT FROM wakebell.alerts WHERE resolved_at IS NULL) AS work,
-    (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked;
+    (SELECT j.type FROM wakebell.jobs AS j WHERE j.held ORDER BY j.type, j.id LIMIT 1) IS NOT NULL AS parked,
+    (
+        SELECT CAST(jsonb_agg(jsonb_build_array(latest.started_at, latest.status) ORDER BY latest.started_at DESC) AS text)
+        FROM (
+            SELECT ticks.started_at, ticks.status
+            FROM wakebell.ticks
+            ORDER BY ticks.started_at DESC
+            LIMIT 6
+        ) AS latest
+    ) AS last_ticks;
+
+-- name: undelivered
+-- Alerts that did not reach their recipient: of the failed messages that `open` marks next, in the same transaction.
+SELECT taken.recipient, taken.text
+FROM (
+    SELECT id, kind, channel, recipient, text
+    FROM wakebell.messages
+    WHERE status IN ('failed', 'uncertain') AND judged_finish IS DISTINCT FROM finished_at
+    ORDER BY id
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+) AS taken
+WHERE taken.kind = 'alert' AND taken.channel <> 'inbox'
+ORDER BY taken.id;
 
 -- name: open
--- Open an alert for each thing that has failed and has none, and add to the open ones.
--- Two ticks at once: the marks are taken by one of them, and of two inserts with one key the second meets the first's.
--- Only rows that were inserted here come back, so that each is told once.
+-- Open an alert for each thing that has failed and has none, and add to the open ones. `signs` are what the tick has seen
+-- itself. Two ticks at once: the marks are taken by one of them, and of two inserts with one key the second meets the
+-- first's. Only rows that were inserted here are counted.
 WITH failed_jobs AS (
     UPDATE wakebell.jobs SET judged_finish = finished_at
     WHERE id = ANY (ARRAY(
@@ -66,6 +95,15 @@ WITH failed_jobs AS (
         LIMIT 1000
         FOR UPDATE SKIP LOCKED))
     RETURNING name, blocked_reason, blocked_at
+), missed AS (
+    UPDATE wakebell.schedules SET judged_miss = missed_at
+    WHERE name = ANY (ARRAY(
+        SELECT name FROM wakebell.schedules
+        WHERE missed_at IS NOT NULL AND judged_miss IS DISTINCT FROM missed_at
+        ORDER BY name
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED))
+    RETURNING name, missed_slot, missed_at, removed_at
 ), found (kind, subject, reason, failures, failed_at, last_job) AS (
     SELECT 'job_failed', type, (array_agg(last_error ORDER BY finished_at DESC, id DESC))[1], count(*),
            max(finished_at), (array_agg(id ORDER BY finished_at DESC, id DESC))[1]
@@ -116,36 +154,79 @@ WITH failed_jobs AS (
     SELECT 'recipient_blocked', name, (array_agg(blocked_reason ORDER BY blocked_at DESC))[1], 1, max(blocked_at), NULL
     FROM blocked
     GROUP BY name
+    UNION ALL
+    SELECT 'schedule_missed', name, to_char(missed_slot AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"'), 1, missed_at, NULL
+    FROM missed
+    WHERE removed_at IS NULL
+    UNION ALL
+    SELECT 'reminder_failing', name, last_error, failures, coalesce(failed_at, now()), NULL
+    FROM wakebell.reminder_rules
+    WHERE failures > 0
+      AND NOT EXISTS (  -- this failure is known already
+          SELECT FROM wakebell.alerts
+          WHERE alerts.key = 'reminder_failing:' || reminder_rules.name
+            AND alerts.resolved_at IS NULL
+            AND alerts.failed_at >= coalesce(reminder_rules.failed_at, alerts.failed_at))
+    UNION ALL
+    SELECT sign.kind, sign.subject, sign.reason, 1, now(), sign.last_job
+    FROM jsonb_to_recordset(CAST(:signs AS jsonb)) AS sign (kind text, subject text, reason text, last_job bigint)
+    WHERE sign.kind NOT IN ('job_unknown', 'jobs_overdue')
+       OR NOT EXISTS (  -- a state and no event: one that lasts does not happen again
+           SELECT FROM wakebell.alerts
+           WHERE alerts.key = sign.kind || ':' || sign.subject AND alerts.resolved_at IS NULL)
 ), opened AS (
-    INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures, failed_at)
-    SELECT kind || ':' || subject, kind, subject, reason, failures, failed_at
+    INSERT INTO wakebell.alerts AS alert (key, kind, subject, reason, failures, failed_at, last_job)
+    SELECT kind || ':' || subject, kind, subject, reason, failures, failed_at, last_job
     FROM found
     ORDER BY kind, subject
     ON CONFLICT (key) WHERE resolved_at IS NULL DO UPDATE SET
         reason = excluded.reason,
         failures = CASE
-            WHEN starts_with(alert.kind, 'source_') THEN excluded.failures  -- it counts them itself
+            WHEN starts_with(alert.kind, 'source_') OR alert.kind = 'reminder_failing'
+            THEN excluded.failures  -- it counts them itself
             ELSE alert.failures + excluded.failures
         END,
         failed_at = greatest(alert.failed_at, excluded.failed_at),
+        last_job = coalesce(excluded.last_job, alert.last_job),
         judged_at = now()
-    RETURNING kind, subject, reason, failures, opened_at, xmax = 0 AS new
+    RETURNING xmax = 0 AS new
 )
-SELECT opened.kind, opened.subject, opened.reason, opened.failures, opened.opened_at, found.last_job
-FROM opened
-JOIN found USING (kind, subject)
-WHERE opened.new
-ORDER BY kind, subject;
+SELECT count(*) FILTER (WHERE opened.new) AS opened FROM opened;
+
+-- name: tell
+-- Take what is open and is to be told: what was not told yet, and, unless somebody has taken it on, what was told so long
+-- ago. Nothing that is muted. Two ticks at once: a row that the other has is the other's to tell.
+WITH due AS (
+    SELECT alert.id, alert.told_at IS NOT NULL AS again
+    FROM wakebell.alerts AS alert
+    WHERE alert.resolved_at IS NULL AND alert.acknowledged_at IS NULL
+      AND (alert.told_at IS NULL OR alert.told_at < now() - make_interval(secs => :repeat_seconds))
+      AND wakebell.muted_until(alert.key) IS NULL
+    ORDER BY alert.id
+    FOR UPDATE OF alert SKIP LOCKED
+), told AS (
+    UPDATE wakebell.alerts SET told_at = now()
+    FROM due
+    WHERE alerts.id = due.id
+    RETURNING kind, subject, reason, failures, opened_at, last_job, again
+)
+SELECT kind, subject, reason, failures, opened_at, last_job, again
+FROM told
+ORDER BY again, kind, subject;
 
 -- name: resolve
 -- Close what went well after its latest failure (`healed`), and what nothing is left of. Not what failed anew just
 -- now: where some fail and some go well in every tick, it is one incident until a tick without a failure. `kept` are jobs
--- of the type that stay failed.
+-- of the type that stay failed; `told`: it was heard of, and may be heard of now. `well` is what the tick has seen itself,
+-- and how long it has been so.
 -- Two ticks at once never wait for each other here: a row that the other has is the other's to close.
 -- Bounds as rows, an order and max(), not EXISTS: that was planned as a walk over all jobs, which expects to find one
 -- soon. The verdict is no subquery of its own: of a row that was waited for it would be an old one.
-WITH judged AS MATERIALIZED (
-    SELECT alert.id, verdict.healed
+WITH well AS (
+    SELECT seen.key, seen.seconds
+    FROM jsonb_to_recordset(CAST(:well AS jsonb)) AS seen (key text, seconds double precision)
+), judged AS MATERIALIZED (
+    SELECT alert.id, verdict.healed, alert.told_at IS NOT NULL AND wakebell.muted_until(alert.key) IS NULL AS told
     FROM wakebell.alerts AS alert
     CROSS JOIN LATERAL (
         SELECT
@@ -179,6 +260,33 @@ WITH judged AS MATERIALIZED (
                     AND NOT EXISTS (
                         SELECT FROM wakebell.channels
                         WHERE channels.name = alert.subject AND channels.low_until > now())
+                WHEN 'job_unknown' THEN (
+                    SELECT jobs.id
+                    FROM wakebell.jobs
+                    WHERE jobs.held AND jobs.status = 'pending' AND jobs.type = alert.subject
+                    ORDER BY jobs.type, jobs.id
+                    LIMIT 1) IS NULL
+                WHEN 'jobs_overdue' THEN NOT EXISTS (
+                        SELECT FROM wakebell.queues WHERE queues.name = alert.subject AND queues.paused_until > now())
+                    AND coalesce((  -- by half of what opened it: it is not to open and close by turns
+                        SELECT jobs.run_after
+                        FROM wakebell.jobs
+                        WHERE jobs.status = 'pending' AND NOT jobs.waiting AND NOT jobs.held
+                          AND jobs.queue = alert.subject AND jobs.rank <= now() AND jobs.run_after <= now()
+                        ORDER BY jobs.rank, jobs.id
+                        LIMIT 1) > now() - make_interval(secs => CAST(:overdue_seconds AS double precision) / 2), true)
+                WHEN 'tick_overdue' THEN alert.key IN (SELECT well.key FROM well)
+                WHEN 'tick_failed' THEN alert.key IN (SELECT well.key FROM well)
+                WHEN 'schedule_missed' THEN EXISTS (
+                    SELECT FROM wakebell.schedules
+                    WHERE schedules.name = alert.subject AND schedules.removed_at IS NULL
+                      AND schedules.fired_at >= alert.failed_at)
+                WHEN 'reminder_failing' THEN EXISTS (
+                    SELECT FROM wakebell.reminder_rules
+                    WHERE reminder_rules.name = alert.subject AND reminder_rules.failures = 0)
+                WHEN 'config_broken' THEN EXISTS (
+                    SELECT FROM well
+                    WHERE well.key = alert.key AND alert.failed_at < now() - make_interval(secs => well.seconds))
                 ELSE EXISTS (  -- a later round says otherwise
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject AND sources.state_at > alert.failed_at
@@ -194,6 +302,17 @@ WITH judged AS MATERIALIZED (
                 WHEN 'recipient_blocked' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
                 WHEN 'channel_parked' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))
                 WHEN 'quota_low' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))
+                WHEN 'jobs_overdue' THEN EXISTS (
+                    SELECT FROM wakebell.queues WHERE queues.name = alert.subject AND queues.paused_until > now())
+                WHEN 'schedule_missed' THEN NOT EXISTS (
+                    SELECT FROM wakebell.schedules
+                    WHERE schedules.name = alert.subject AND schedules.removed_at IS NULL)
+                WHEN 'reminder_failing' THEN NOT EXISTS (
+                    SELECT FROM wakebell.reminder_rules WHERE reminder_rules.name = alert.subject)
+                WHEN 'job_unknown' THEN false
+                WHEN 'tick_overdue' THEN false
+                WHEN 'tick_failed' THEN false
+                WHEN 'config_broken' THEN false
                 ELSE NOT EXISTS (  -- nor does another replica watch it, which would plan it
                     SELECT FROM wakebell.sources
                     WHERE sources.name = alert.subject
@@ -209,9 +328,9 @@ WITH judged AS MATERIALIZED (
     UPDATE wakebell.alerts SET resolved_at = now()
     FROM judged
     WHERE alerts.id = judged.id
-    RETURNING kind, subject, reason, failures, opened_at, healed
+    RETURNING kind, subject, reason, failures, opened_at, healed, told
 )
-SELECT kind, subject, reason, failures, opened_at, healed IS TRUE AS healed, (
+SELECT kind, subject, reason, failures, opened_at, healed IS TRUE AS healed, told, (
     SELECT count(*)
     FROM (
         SELECT

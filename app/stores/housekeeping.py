@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from app.stores import sql
+from app.stores.events import kept_seconds
 
 if TYPE_CHECKING:
     from app.stores.database import Database
@@ -30,6 +31,11 @@ class Kept(Protocol):
         ...
 
     @property
+    def conversations(self) -> timedelta:
+        """From the last thing said in them."""
+        ...
+
+    @property
     def messages(self) -> timedelta:
         """From their end."""
         ...
@@ -50,7 +56,9 @@ def kept_params(kept: Kept) -> dict[str, float]:
     """What `look` asks by."""
     return {
         "jobs_seconds": kept.jobs.total_seconds(),
+        "events_seconds": kept_seconds(kept.jobs),
         "messages_seconds": kept.messages.total_seconds(),
+        "conversations_seconds": kept.conversations.total_seconds(),
         "items_seconds": kept.items.total_seconds(),
         "ticks_seconds": TICKS_KEPT.total_seconds(),
     }

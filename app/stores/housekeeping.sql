@@ -6,6 +6,14 @@ SELECT (
     coalesce((SELECT min(finished_at) FROM wakebell.jobs) < now() - make_interval(secs => :jobs_seconds), false)
     OR coalesce(
         (SELECT min(finished_at) FROM wakebell.messages) < now() - make_interval(secs => :messages_seconds), false)
+    OR coalesce((SELECT min(aged_from) FROM wakebell.events) < now() - make_interval(secs => :events_seconds), false)
+    OR coalesce((SELECT min(starts_at) FROM wakebell.bookings) < now() - make_interval(secs => :jobs_seconds), false)
+    OR coalesce((SELECT min(starts_at) FROM wakebell.reminders) < now() - make_interval(secs => :jobs_seconds), false)
+    OR coalesce(
+        (SELECT min(last_at) FROM wakebell.conversations) < now() - make_interval(secs => :conversations_seconds), false)
+    OR coalesce(
+        (SELECT min(received_at) FROM wakebell.said WHERE answered_at IS NOT NULL)
+        < now() - make_interval(secs => :conversations_seconds), false)
     OR coalesce((SELECT min(started_at) FROM wakebell.ticks) < now() - make_interval(secs => :ticks_seconds), false)
     OR EXISTS (
         SELECT

@@ -56,7 +56,7 @@ class StoredMessage:
     channel: str
 
     kind: str
-    """What it tells of: `items`, `note` or `alert`."""
+    """What it tells of: `items`, `note`, `alert` or `reminder`."""
 
     status: str
     text: str

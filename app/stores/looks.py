@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
 from app.domain.alerts import SOURCE_FAILURES
+from app.domain.ringing import Past
 from app.stores import sql
 from app.stores.housekeeping import kept_params
 from app.stores.payloads import json_value
+from app.stores.schedules import look_params
 from app.stores.text import array
 from app.stores.ticks import Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from app.domain.schedules import Schedule
     from app.stores.database import Database
     from app.stores.housekeeping import Kept
 
 MOST = 1000
 """Jobs that are counted."""
 
-PARTS = ("jobs", "messages", "sources", "housekeeping", "alerts")
+PARTS = ("jobs", "messages", "sources", "housekeeping", "alerts", "schedules", "reminders")
 
 LOOKS = " CROSS JOIN ".join(f"({sql.load(part)['look'].text}) AS {part}" for part in PARTS)
 
@@ -50,6 +53,10 @@ class About:
     sources: Sequence[str]
     recipients: Sequence[str]
     kept: Kept
+    schedules: Collection[Schedule] = ()
+
+    overdue: timedelta | None = None
+    """How long a job may be due before its queue is behind; None: nobody asks."""
 
     most_a_day: Mapping[str, int] = field(default_factory=dict)
     """How many messages a day each recipient wants, where it has said so."""
@@ -83,7 +90,28 @@ class Look:
     """Something has failed, or an alert is open; or jobs are parked."""
 
     next_due_at: datetime | None
-    """When the next job or source is due, or what is held may be told. UTC."""
+    """When the next job, source, slot or reminder is due, or what is held may be told. UTC."""
+
+    schedulable: bool = False
+    """A slot of a schedule has come, or a schedule is new, changed, back or gone."""
+
+    bookings_due: bool = False
+    """A reminder of some booking has fallen due, or a booking is new or has changed."""
+
+    expired: bool = False
+    """The time of some message has passed before it was sent."""
+
+    own_waiting: bool = False
+    """A message waits whose booking is a row in a table of the user's."""
+
+    reminder_rules: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """The reminders that the last tick knew: their fingerprints, and how often in a row their queries have failed."""
+
+    behind: bool = False
+    """The first job of some queue has been due for too long."""
+
+    last_ticks: tuple[Past, ...] = ()
+    """A few, the latest first; without the one that begins with this look."""
 
     tellable: tuple[str, ...] = ()
     """Who is meant by `owed`."""
@@ -119,13 +147,19 @@ def _params(about: About) -> dict[str, Any]:
         "sources": array(about.sources),
         "source_failures": SOURCE_FAILURES,
         **kept_params(about.kept),
+        **look_params(about.schedules),
     }
 
 
 def _look(row: dict[str, Any], about: About) -> Look:
     judgeable = [row.pop("work"), row.pop("parked")]
     now, owing = row.pop("now"), json_value(row.pop("owing")) or []
-    due = [row.pop("next_job_at"), row.pop("next_source_at")]
+    last_ticks = json_value(row.pop("last_ticks")) or []
+    past = [Past(started_at=datetime.fromisoformat(at), status=status) for at, status in last_ticks]
+    job_at = row.pop("next_job_at")
+    behind = about.overdue is not None and job_at is not None and job_at < now - about.overdue
+    due = [job_at, row.pop("next_source_at"), row.pop("next_slot_at"), row["next_booking_at"]]
+    booking_at, rules = row.pop("next_booking_at"), json_value(row.pop("reminder_rules")) or {}
     tellable: list[str] = []
     held = 0
     for owed in owing:
@@ -138,7 +172,11 @@ def _look(row: dict[str, Any], about: About) -> Look:
             tellable.append(owed["name"])
     return Look(
         **row,
-        judgeable=any(judgeable),
+        judgeable=any(judgeable) or behind,
+        behind=behind,
+        last_ticks=tuple(past),
+        bookings_due=booking_at is not None and booking_at <= now,
+        reminder_rules={name: tuple(known) for name, known in rules.items()},
         next_due_at=min((at for at in due if at is not None), default=None),
         owed=bool(tellable),
         tellable=tuple(tellable),

@@ -43,7 +43,7 @@ SENT = text(
 )
 POSTPONED = text(
     "UPDATE wakebell.messages SET status = 'retrying', last_error = :reason, unanswered = unanswered OR :unanswered "
-    "WHERE id = :id",
+    "WHERE id = :id AND status = 'sending'",
 )
 ENDED = text(
     "UPDATE wakebell.messages SET status = :status, last_error = :reason, finished_at = now() WHERE id = :id",
@@ -66,13 +66,16 @@ class Try:
     """An earlier try ended without an answer: it may have arrived."""
 
     kind: str = "items"
-    """`items`, or `alert`."""
+    """`items`, `alert`, or `reminder`."""
 
     address: str | None = None
     """Fingerprint of where it was composed for; None: composed by a release that did not keep it."""
 
     moved_to: str | None = None
     """Where that is reached by now, when it is another address."""
+
+    left: timedelta | None = None
+    """Until it is of no use; None: it always is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,9 @@ class Obstacle:
 
     parked: str | None
     """Its channel takes nothing now, and why."""
+
+    expired: bool = False
+    """Its time has passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +180,7 @@ class Messages:
         if not found:
             return await self._obstacle(job, message_id)
         row = found[0]
-        about = {name: row.pop(name) for name in ("age", "unanswered", "kind", "address", "moved_to")}
+        about = {name: row.pop(name) for name in ("age", "unanswered", "kind", "address", "moved_to", "left")}
         return Try(message=Message(**row), **about)
 
     async def _obstacle(self, job: Job, message_id: int) -> Obstacle | None:
@@ -182,7 +188,7 @@ class Messages:
         if not found:
             return None
         row = found[0]
-        if not row["blocked"] and not row["parked"]:
+        if not (row["blocked"] or row["parked"] or row["expired"]):
             raise LeaseLost(f"the lease of job {job.id} ran out before its message was begun")
         return Obstacle(
             message_id=message_id,
@@ -192,6 +198,7 @@ class Messages:
             unanswered=row["unanswered"],
             blocked=(row["blocked_reason"] or "nobody is there") if row["blocked"] else None,
             parked=(row["parked_reason"] or "it takes nothing now") if row["parked"] else None,
+            expired=bool(row["expired"]),
         )
 
     async def finish_sent(self, job: Job, message_id: int, receipt: Receipt) -> None:
@@ -218,7 +225,10 @@ class Messages:
             await jobs.finish_in(db, job, "snooze", delay=delay)
 
     async def take_back(self, job: Job, message_id: int, reason: str) -> None:
-        """It reaches nobody: `failed`, and what it tells is owed again. Cancels the job with it; raises LeaseLost."""
+        """It reaches nobody: `failed`, and what it tells is owed again, or to be reminded of again.
+
+        Cancels the job with it; raises LeaseLost.
+        """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(SQL["take_back"], {"id": message_id, "reason": clean(reason)})
@@ -261,10 +271,15 @@ async def add_in(
     kind: str,
     address: str | None = None,
     not_before: datetime | None = None,
+    expires_at: datetime | None = None,
 ) -> int:
-    """A frozen message and the job that sends it; its id. `kind` is `items` or `alert`, `address` a fingerprint."""
+    """A frozen message and the job that sends it; its id.
+
+    `kind` is `items`, `alert` or `reminder`, `address` a fingerprint. No try begins after `expires_at`.
+    """
     params = {
         "not_before": not_before,
+        "expires_at": expires_at,
         "recipient": recipient,
         "channel": channel,
         "address": address,

@@ -101,8 +101,8 @@ LIMIT :most;
 -- name: add
 -- One frozen message and the job that sends it, in a queue of its channel's own, which can be paused.
 WITH added AS (
-    INSERT INTO wakebell.messages (recipient, channel, address, kind, body, text)
-    VALUES (:recipient, CAST(:channel AS text), :address, :kind, :body, :text)
+    INSERT INTO wakebell.messages (recipient, channel, address, kind, body, text, expires_at)
+    VALUES (:recipient, CAST(:channel AS text), :address, :kind, :body, :text, CAST(:expires_at AS timestamptz))
     RETURNING id
 ), sending AS (
     INSERT INTO wakebell.jobs (type, payload, queue, unique_key, max_attempts, run_after)
@@ -125,8 +125,8 @@ SELECT count(*) AS held FROM held;
 
 -- name: start
 -- Before the first byte leaves: the message is being sent, by the job that holds the lease and by no other, unless its
--- channel takes nothing now or nobody is at its address. A message found in `sending` was begun by a process that died:
--- it may have arrived.
+-- channel takes nothing now, nobody is at its address, or its time has passed. A message found in `sending` was begun by
+-- a process that died: it may have arrived.
 UPDATE wakebell.messages SET
     status = 'sending',
     attempts = attempts + 1,
@@ -142,14 +142,17 @@ WHERE id = :id
   AND NOT EXISTS (
       SELECT FROM wakebell.recipients
       WHERE recipients.address = messages.address AND recipients.blocked_at IS NOT NULL)
+  AND (expires_at IS NULL OR expires_at > now())
 RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, now() - first_tried_at AS age, kind, address,
+    expires_at - now() AS left,
     (SELECT moved_to FROM wakebell.recipients WHERE recipients.address = messages.address) AS moved_to;
 
 -- name: obstacle
--- Why an open message was not begun: nobody is at its address, or its channel takes nothing now, or neither, which is
--- the job's lease.
+-- Why an open message was not begun: its time has passed, nobody is at its address, its channel takes nothing now, or
+-- none of these, which is the job's lease.
 SELECT m.id, m.recipient, m.channel, m.kind, m.unanswered OR m.status = 'sending' AS unanswered,
-    r.blocked_at IS NOT NULL AS blocked, r.blocked_reason, c.parked_until > now() AS parked, c.parked_reason
+    r.blocked_at IS NOT NULL AS blocked, r.blocked_reason, c.parked_until > now() AS parked, c.parked_reason,
+    m.expires_at <= now() AS expired
 FROM wakebell.messages AS m
 LEFT JOIN wakebell.recipients AS r ON r.address = m.address
 LEFT JOIN wakebell.channels AS c ON c.name = m.channel
@@ -163,15 +166,28 @@ UPDATE wakebell.messages SET
     first_tried_at = CASE WHEN attempts <= 1 AND NOT unanswered THEN NULL ELSE first_tried_at END,
     attempts = greatest(attempts - 1, 0),
     last_error = :reason
-WHERE id = :id;
+WHERE id = :id AND status = 'sending';
 
 -- name: take_back
--- Nobody will get this message, and nobody has: what it tells is owed again. That is told as a blocked recipient or a
--- parked channel, and not as a message that failed as well.
+-- Nobody will get this message, and nobody has: what it tells is owed again, and a reminder is to be told another way.
+-- That is told as a blocked recipient or a parked channel, and not as a message that failed as well.
 WITH over AS (
     UPDATE wakebell.messages SET status = 'failed', last_error = :reason, finished_at = now(), judged_finish = now()
     WHERE id = :id AND status IN ('queued', 'sending', 'retrying')
     RETURNING id
+), again AS (
+    DELETE FROM wakebell.reminders USING over
+    WHERE reminders.message_id = over.id
+    RETURNING reminders.origin, reminders.booking, reminders.starts_at
+), reminding AS (
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key)
+    SELECT DISTINCT
+        'send_reminder',
+        jsonb_build_object('booking', again.booking, 'starts_at', again.starts_at, 'origin', again.origin),
+        'wakebell.remind',
+        wakebell.reminder_key(again.origin, again.booking, again.starts_at)
+    FROM again
+    ON CONFLICT DO NOTHING
 )
 UPDATE wakebell.owed SET message_id = NULL
 FROM over

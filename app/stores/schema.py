@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SchemaState = Literal["current", "behind", "ahead", "missing"]
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest file in `alembic/versions`. Versions are numbered: a greater one is newer."""
 
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")

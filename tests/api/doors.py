@@ -50,12 +50,12 @@ every_minutes = 0.5
 """
 
 
-def built(folder: Path, database_url: str, **environ: str) -> Service:
-    """A service with two sources and the job types `greet` and `mail`."""
+def built(folder: Path, database_url: str, *, more: str = "", **environ: str) -> Service:
+    """A service with two sources and the job types `greet` and `mail`; `more`: further lines of its configuration."""
     (folder / "handlers").mkdir(exist_ok=True)
     for name in ("greet", "mail"):
         (folder / "handlers" / f"{name}.py").write_text(GREET)
-    (folder / "wakebell.toml").write_text(CONFIGURATION)
+    (folder / "wakebell.toml").write_text(CONFIGURATION + more)
     given = {
         "DATABASE_URL": database_url,
         "CRON_SECRET": "a-cron-secret-of-thirty-letters",

@@ -92,6 +92,7 @@ def about(service: Service, *users: str) -> About:
         most_a_day=composing.most_a_day(configured),
         held_until=partial(composing.held_until, configured),
         kept=configured.retention,
+        schedules=configured.schedules.values(),
     )
 
 

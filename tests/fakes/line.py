@@ -1,4 +1,4 @@
-"""LINE's Messaging API, as far as a push goes, and what it costs.
+"""LINE's Messaging API, as far as a push and a reply go, and what they cost.
 
 It keeps a retry key from the first acceptance on, and answers 409 to it afterwards. With an `allowance` it counts what
 is spent, one for each member of a group, and refuses what is more.
@@ -25,6 +25,9 @@ PUSH = "/v2/bot/message/push"
 QUOTA = "/v2/bot/message/quota"
 USED = "/v2/bot/message/quota/consumption"
 
+REPLY = "/v2/bot/message/reply"
+LOADING = "/v2/bot/chat/loading/start"
+
 RATE = "The API rate limit has been exceeded. Try again later."
 SPENT = "You have reached your monthly limit."
 NOBODY = "Failed to send messages"
@@ -34,6 +37,14 @@ Answer = int | Literal["drop", "hang", "rate", "spent", "nobody"]
 `rate`, `spent`: a 429 of either kind. `nobody`: the 400 of an unknown user."""
 
 REFUSALS = {"rate": (429, RATE), "spent": (429, SPENT), "nobody": (400, NOBODY)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One by a reply token, which is good for one."""
+
+    token: str
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +86,37 @@ class Line(HttpServer):
         self.members: dict[str, int] = {}
         """By the id of a group."""
 
+        self.replies: dict[str, Reply] = {}
+        """By their tokens: what has reached somebody."""
+
         self.asked = 0
         """How often somebody has asked for the allowance."""
 
     async def answer(self, request: Request, wire: asyncio.StreamWriter) -> None:
         told = self._told(request.path) if request.method == "GET" else None
-        if told is None and (request.method, request.path) != ("POST", PUSH):
+        if told is None and (request.method, request.path.split("?")[0]) not in {
+            ("POST", path) for path in (PUSH, REPLY, LOADING)
+        }:
             await _tell(wire, 404, "Not found")
         elif request.headers.get("authorization") != f"Bearer {TOKEN}":
             await _tell(wire, 401, "Authentication failed")
         elif told is not None:
             await send(wire, 200, json.dumps(told).encode(), headers={"Content-Type": "application/json"})
+        elif request.path == LOADING:
+            await send(wire, 202, b"{}", headers={})
+        elif request.path == REPLY:
+            await self._reply(request, wire)
         else:
             await self._push(_push_of(request), wire)
+
+    async def _reply(self, request: Request, wire: asyncio.StreamWriter) -> None:
+        sent = json.loads(request.body)
+        token = sent["replyToken"]
+        if token in self.replies:
+            await _tell(wire, 400, "Invalid reply token")
+            return
+        self.replies[token] = Reply(token=token, texts=tuple(one["text"] for one in sent["messages"]))
+        await send(wire, 200, b'{"sentMessages": []}', headers={"X-Line-Request-Id": str(uuid4())})
 
     def _told(self, path: str) -> dict[str, object] | None:
         if path == QUOTA:

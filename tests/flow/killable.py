@@ -18,10 +18,11 @@ import httpx
 
 from app.channels import line
 from app.handlers import fetch_source
-from app.stores import jobs, sources
+from app.stores import jobs, reminders, sources
 from app.stores.database import Database
 from app.stores.items import Items
 from app.stores.messages import Messages
+from app.stores.reminders import Reminders
 from app.stores.ticks import Ticks
 
 Concerned = Callable[..., bool]
@@ -52,6 +53,15 @@ POINTS: dict[str, tuple[str, Any, str, Concerned]] = {
     "before the tick is closed": ("before", Ticks, "close", always),
 }
 
+# In the order in which a booking's reminder gets there; rounds of sources never do.
+OF_REMINDERS: dict[str, tuple[str, Any, str, Concerned]] = {
+    "amid the planning of reminders": ("after", reminders, "_queue_in", always),
+    "after the planning of reminders": ("after", Reminders, "plan", always),
+    "before the reminder is kept": ("after", jobs, "finish_in", of_a("send_reminder")),
+    "after the reminder is kept": ("after", Reminders, "tell", always),
+    "after LINE has the reminder": ("after", line, "send", always),
+}
+
 
 def die() -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -62,7 +72,7 @@ def die_at(moment: str | int) -> Count | None:
     """From now on this process is mortal. What is returned counts its steps."""
     if isinstance(moment, int):
         return Count(moment)
-    when, owner, attribute, concerned = POINTS[moment]
+    when, owner, attribute, concerned = (POINTS | OF_REMINDERS)[moment]
     call: Callable[..., Awaitable[Any]] = getattr(owner, attribute)
 
     @functools.wraps(call)

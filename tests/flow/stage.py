@@ -63,7 +63,7 @@ class Stage:
     def environ(self) -> dict[str, str]:
         return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER, "CRON_SECRET": SECRET}
 
-    async def serve(self, *, die_at: str | None = None, command: bool = False, **environ: str) -> Service:
+    async def serve(self, *, die_at: str | int | None = None, command: bool = False, **environ: str) -> Service:
         """A process that answers, with the configuration as it is now.
 
         `die_at`: a point where it kills itself. `command`: started as a person does it.

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from app import handlers, plugins
 from app.domain.errors import ConfigError
+from app.domain.jobs import BUILT_IN
 from app.domain.limits import DEFAULT_TIMEOUT
 
 BUDGET = timedelta(seconds=25)
@@ -27,10 +28,10 @@ async def handle(payload, ctx):
 
 
 @pytest.mark.parametrize("name", plugins.kinds("app.handlers"))
-def test_an_own_handler_has_what_it_takes(name: str):
-    runnable = handlers.own()[name]
+def test_a_handler_of_the_service_has_what_it_takes(name: str):
+    runnable = handlers.all_types({})[name]
 
-    assert runnable.own
+    assert runnable.own is (name not in BUILT_IN)
     assert issubclass(runnable.module.Payload, BaseModel)
     assert list(inspect.signature(runnable.module.handle).parameters) == ["payload", "ctx"]
     assert inspect.iscoroutinefunction(runnable.module.handle)

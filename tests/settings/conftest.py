@@ -55,6 +55,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "line": SimpleNamespace(Options=LineOptions, check_address=_wrong),
         "slack": SimpleNamespace(Options=Nothing, ADDRESSED=False),
     },
+    "app.chats": {},
 }
 
 

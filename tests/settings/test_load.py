@@ -247,7 +247,7 @@ sources = ["bord"]
 min = { budget = true }
 to = ["you"]
 
-[schedules.daily]
+[schedule.daily]
 cron = "0 9 * * *"
 """,
         {"PORT": "http"},
@@ -257,7 +257,11 @@ cron = "0 9 * * *"
     assert told == [
         "CRON_SECRET: is not set; make one with: openssl rand -hex 32",
         'PORT: must be a whole number from 1 to 65535, not "http"; set PORT=8080 or remove it',
-        "wakebell.toml: schedules: not supported yet by this version: remove it",
+        (
+            'wakebell.toml: schedule: there is no such key; did you mean "schedules"? (there are alerts, call_url, '
+            "channels, chats, hooks, memory, recipients, reminders, retention, schedules, service, sources, "
+            "subscriptions, tick)"
+        ),
         "wakebell.toml: channels.line.token: the environment variable LINE_TOKEN is not set; set it",
         'wakebell.toml: service.timezone: there is no time zone "Asia/Bangkock"; did you mean "Asia/Bangkok"?',
         (

@@ -1,0 +1,128 @@
+"""The doors at which chat providers deliver what people say: `[chats.<name>]`."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from app import plugins, short_drain, talking
+from app.api.bodies import raw_body
+from app.api.deps import the_service
+from app.api.errors import Problem
+from app.clients import ring
+from app.context import Service, outbound
+from app.domain.chats import Malformed, Said
+from app.domain.errors import Failure, ServiceError, SignatureError
+from app.domain.limits import GRACE
+from app.settings.chats import PATH, ChatSettings
+from app.stores.conversations import queue_of
+
+log = logging.getLogger(__name__)
+
+router = APIRouter(prefix=PATH)
+
+MOST_BYTES = 1024 * 1024
+"""Of a delivery."""
+
+CHALLENGE = {"WWW-Authenticate": 'Signature realm="wakebell"'}
+
+AT_ONCE = timedelta(seconds=5)
+"""A provider that waits no longer is answered as soon as its delivery is kept."""
+
+MOST_JOBS = 1000
+
+
+async def the_chat(name: str, service: Annotated[Service, Depends(the_service)]) -> ChatSettings:
+    """The one of that name."""
+    chat = service.settings.chats.get(name)
+    if chat is None:
+        raise Problem(404, "Not Found", "there is no such chat; its name is that of a [chats.…] in wakebell.toml")
+    return chat
+
+
+async def told_events(request: Request, chat: Annotated[ChatSettings, Depends(the_chat)]) -> list[Said]:
+    """What the delivery tells, once its signature is right: until then no database is asked."""
+    raw = await raw_body(request, most_bytes=MOST_BYTES)
+    module: Any = plugins.load("app.chats", chat.kind)
+    try:
+        module.verify(raw, _headers(request), chat.options)
+        events: list[Said] = module.parse(raw, chat.options)
+    except SignatureError as error:
+        raise Problem(401, "Unauthorized", str(error), headers=CHALLENGE) from None
+    except Malformed as error:
+        raise Problem(400, "Bad Request", str(error)) from None
+    return events
+
+
+@router.get("/{name}")
+async def check(request: Request, chat: Annotated[ChatSettings, Depends(the_chat)]) -> PlainTextResponse:
+    """What a provider asks once, to see that the address is meant for it. 404 where its kind asks nothing."""
+    module: Any = plugins.load("app.chats", chat.kind)
+    try:
+        answer = module.challenge(dict(request.query_params), chat.options)
+    except SignatureError as error:
+        raise Problem(403, "Forbidden", str(error)) from None
+    if answer is None:
+        raise Problem(404, "Not Found", f"a chat of the kind {chat.kind} is not asked so; its events come by POST")
+    return PlainTextResponse(answer)
+
+
+@router.post("/{name}")
+async def take_delivery(
+    service: Annotated[Service, Depends(the_service)],
+    chat: Annotated[ChatSettings, Depends(the_chat)],
+    events: Annotated[list[Said], Depends(told_events)],
+) -> JSONResponse:
+    """Keep what was said, each event once, and answer it: in this request where the provider waits for so long.
+
+    200 once it is kept; 503 with `Retry-After` when the database cannot be reached, and nothing is kept.
+    """
+    stores = service.stores
+    async with stores.database.held():
+        await stores.require_schema()
+        waiting = bool(events) and await talking.hear(service, chat, events)
+        within: timedelta = plugins.load("app.chats", chat.kind).WITHIN
+        if waiting and within > AT_ONCE:
+            await _drain(service, chat)
+    if waiting and within <= AT_ONCE:
+        service.go_on(_rung(service, chat))
+    return JSONResponse({"status": "ok"})
+
+
+async def _drain(service: Service, chat: ChatSettings) -> None:
+    """Answer what waits in this chat. What fails here is tried again by the next tick, and told by it."""
+    budget = max(chat.reply_budget, timedelta(seconds=1))
+    try:
+        await short_drain.run(service, queue=queue_of(chat.name), budget=budget, max_jobs=MOST_JOBS)
+    except ServiceError as error:
+        log.warning("replies left to the next tick", extra={"chat": chat.name, "reason": str(error)})
+
+
+async def _rung(service: Service, chat: ChatSettings) -> None:
+    """By a request to the service's own address, where it has one: hosts stop what runs when none is in flight."""
+    environment = service.settings.environment
+    if environment.public_url is None or not environment.cron_secrets:
+        await _drain(service, chat)
+        return
+    try:
+        async with outbound(service.user_agent) as http:
+            await ring.ring(
+                http,
+                environment.public_url,
+                environment.cron_secrets[0],
+                budget=chat.reply_budget,
+                max_jobs=MOST_JOBS,
+                patience=chat.reply_budget + GRACE,
+                queue=queue_of(chat.name),
+            )
+    except Failure as failure:
+        log.warning("own address not rung", extra={"chat": chat.name, "reason": str(failure)})
+        await _drain(service, chat)
+
+
+def _headers(request: Request) -> dict[str, str]:
+    return dict(request.headers.items())

@@ -1,0 +1,117 @@
+"""The service's own words to people who chat with it, and those by which they ask for a person."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ASKING_LENGTH = 60
+"""Characters. In what is longer, one of the words stands for something else: "our staff of 40 needs a website"."""
+
+EDGE = regex.compile(r"\w", flags=regex.VERSION1)
+SPACED = regex.compile(r"[\p{Latin}\p{Cyrillic}\p{Greek}\p{Hangul}]", flags=regex.VERSION1)
+"""Letters of scripts that put spaces between words; the others are looked for anywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatWords:
+    """One language."""
+
+    polite: str
+    """In answer to anything, where nothing else answers."""
+
+    handed_over: str
+    """To somebody who has asked for a person."""
+
+    wanted: str
+    """To those of the house who hear of alerts: somebody has asked for a person. Braces hold the chat's name."""
+
+    enough: str
+    """To somebody who has used up a day's answers."""
+
+    uninvited: str
+    """To somebody who is not on the list of those who may ask."""
+
+    invited: str
+    """To somebody whose invitation was right."""
+
+    handover: tuple[str, ...]
+    """By which somebody asks for a person."""
+
+
+WORDS_BY_LANGUAGE = {
+    "en": ChatWords(
+        polite="Thank you for your message. We have received it and will get back to you soon.",
+        handed_over="I am passing this on to a member of our team, who will answer you here.",
+        wanted="Somebody in the chat {chat} asks for a person",
+        enough="That was a lot for one day. Please write again tomorrow, or ask for a member of our team.",
+        uninvited="This chat is by invitation only. If you have an invitation code, please send it.",
+        invited="Welcome! You can ask me anything now.",
+        handover=("human", "staff", "agent", "operator", "real person", "talk to a person", "speak to a person"),
+    ),
+    "th": ChatWords(
+        polite="ขอบคุณสำหรับข้อความ เราได้รับแล้วและจะติดต่อกลับโดยเร็ว",
+        handed_over="กำลังส่งต่อให้เจ้าหน้าที่ เจ้าหน้าที่จะตอบกลับที่นี่",
+        wanted="มีคนในแชต {chat} ขอคุยกับเจ้าหน้าที่",
+        enough="วันนี้คุยกันมากแล้ว โปรดเขียนมาใหม่พรุ่งนี้ หรือพิมพ์ว่า เจ้าหน้าที่ เพื่อคุยกับเจ้าหน้าที่",
+        uninvited="แชตนี้สำหรับผู้ได้รับเชิญเท่านั้น หากมีรหัสเชิญ โปรดส่งมา",
+        invited="ยินดีต้อนรับ ตอนนี้ถามได้เลย",
+        handover=("เจ้าหน้าที่", "พนักงาน", "แอดมิน", "คุยกับคน", "ติดต่อคน"),
+    ),
+    "vi": ChatWords(
+        polite="Cảm ơn bạn đã nhắn tin. Chúng tôi đã nhận được và sẽ sớm phản hồi.",
+        handed_over="Tôi đang chuyển cho nhân viên, họ sẽ trả lời bạn tại đây.",
+        wanted="Có người trong cuộc trò chuyện {chat} muốn gặp nhân viên",
+        enough="Hôm nay đã trao đổi khá nhiều. Vui lòng nhắn lại vào ngày mai, hoặc yêu cầu gặp nhân viên.",
+        uninvited="Cuộc trò chuyện này chỉ dành cho người được mời. Nếu có mã mời, vui lòng gửi mã.",
+        invited="Chào mừng bạn! Bây giờ bạn có thể hỏi.",
+        handover=("nhân viên", "người thật", "tư vấn viên", "gặp người", "hỗ trợ viên"),
+    ),
+    "my": ChatWords(
+        polite="စာပို့ပေးတဲ့အတွက် ကျေးဇူးတင်ပါသည်။ လက်ခံရရှိပြီး မကြာမီ ပြန်လည်ဆက်သွယ်ပါမည်။",
+        handed_over="ဝန်ထမ်းထံ လွှဲပြောင်းပေးနေပါသည်။ ဝန်ထမ်းက ဤနေရာတွင် ပြန်ဖြေပါမည်။",
+        wanted="{chat} တွင် တစ်စုံတစ်ယောက်က ဝန်ထမ်းနှင့် ပြောလိုပါသည်",
+        enough="ယနေ့အတွက် မေးခွန်းများ ပြည့်သွားပါပြီ။ မနက်ဖြန် ထပ်ရေးပါ၊ သို့မဟုတ် ဝန်ထမ်း ဟု ရေးပါ။",
+        uninvited="ဤစကားပြောခန်းသည် ဖိတ်ကြားထားသူများအတွက်သာ ဖြစ်ပါသည်။ ဖိတ်ကြားကုဒ် ရှိပါက ပို့ပေးပါ။",
+        invited="ကြိုဆိုပါသည်။ ယခု မေးနိုင်ပါပြီ။",
+        handover=("ဝန်ထမ်း", "လူနဲ့ပြော", "လူနှင့်ပြော", "အက်ဒမင်"),
+    ),
+}
+
+
+def words_of(language: str) -> ChatWords:
+    """English, where there are none."""
+    return WORDS_BY_LANGUAGE.get(language, WORDS_BY_LANGUAGE["en"])
+
+
+def handover_of(language: str) -> tuple[str, ...]:
+    """What is listened for where nothing is said: the language's own words, and the English ones."""
+    return tuple(dict.fromkeys((*words_of(language).handover, *words_of("en").handover)))
+
+
+def asks_for_person(text: str, words: Iterable[str]) -> bool:
+    """Whether this asks for a person: it is short, and one of the words stands in it, in capitals or not."""
+    said = _folded(text)
+    return len(said) <= ASKING_LENGTH and any(_stands_in(said, _folded(word)) for word in words)
+
+
+def _stands_in(said: str, word: str) -> bool:
+    """A word of a script with spaces stands there on its own: "agent" is not in "reagents"."""
+    start = said.find(word) if word else -1
+    while start >= 0:
+        end = start + len(word)
+        before, after = said[start - 1 : start] if start else "", said[end : end + 1]
+        if not (SPACED.match(word[0]) and EDGE.match(before)) and not (SPACED.match(word[-1]) and EDGE.match(after)):
+            return True
+        start = said.find(word, start + 1)
+    return False
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())

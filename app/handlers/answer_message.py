@@ -1,0 +1,222 @@
+"""Answers one message of a chat, in its conversation's order.
+
+    read --(paused)--> remembered
+      `--> reply made --> frozen --> sent --> remembered, done
+
+What was frozen is sent by every later try as it is. Whether an earlier try has arrived, the provider says where it can.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from app import answering, plugins, talking
+from app.answering import Postponed, Reply
+from app.composing import notes
+from app.domain import chats, chatwords, conversations
+from app.domain.conversations import Turn
+from app.domain.errors import Blocked, Failure, MemoryUnavailable, PermanentFailure, TemporaryFailure
+from app.domain.jobs import Discard, Settled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.clients.recall import Recall
+    from app.context import Context
+    from app.domain.conversations import Inbound
+    from app.domain.jobs import Outcome
+    from app.settings.chats import ChatSettings
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = timedelta(seconds=60)
+
+LEAST = timedelta(seconds=8)
+"""A model that is cut in the middle has cost its tokens for nothing."""
+
+RETRY = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=10), timedelta(minutes=30))
+
+
+class Payload(BaseModel):
+    """Which message, by its id."""
+
+    said: int
+
+
+async def handle(payload: Payload, ctx: Context) -> Outcome:
+    """Commit the reply before it is sent; send it; commit what came of it together with the end of the job."""
+    memory = ctx.settings.memory
+    inbound = await ctx.stores.conversations.read(payload.said, most=memory.turns, keep=memory.keep)
+    if inbound is None or inbound.answered:
+        return Discard("there is nothing to answer any more")
+    chat = ctx.settings.chats.get(inbound.chat)
+    if chat is None:  # or not yet: another replica may have a newer configuration
+        raise TemporaryFailure(f'the configuration has no chat "{inbound.chat}"')
+    async with talking.remembering(ctx.settings) as recall:
+        answering_ = _Answering(ctx=ctx, inbound=inbound, chat=chat, recall=recall)
+        if inbound.paused:
+            await answering_.end("a person answers")
+            return Settled()
+        try:
+            return await answering_.run()
+        except Postponed as postponed:
+            return postponed.snooze
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answering:
+    ctx: Context
+    inbound: Inbound
+    chat: ChatSettings
+    recall: Recall | None
+
+    @property
+    def module(self) -> Any:
+        return plugins.load("app.chats", self.chat.kind)
+
+    async def run(self) -> Outcome:
+        if chatwords.asks_for_person(self.inbound.text, self.chat.handover):
+            return await self._hand_over()
+        texts, fault = self.inbound.reply, None
+        if texts is None:
+            reply = await self._reply()
+            texts, fault = self._cut(reply), reply.fault
+            if not texts:
+                await self.end("nothing to say")
+                return Settled()
+            await self._stores.freeze(self.ctx.current_job, self.inbound, texts, tokens=reply.tokens)
+        return await self._send(texts, fault=fault)
+
+    async def _hand_over(self) -> Outcome:
+        """The person is told that somebody comes, and whoever hears of alerts that somebody is wanted."""
+        texts = self.inbound.reply or (chatwords.words_of(self.chat.language).handed_over,)
+        await self._stores.freeze(self.ctx.current_job, self.inbound, texts, tokens=None)
+        return await self._send(texts, fault=None, handing_over=True)
+
+    async def _reply(self) -> Reply:
+        """With the polite text where no other can be made, once the last try has come."""
+        await self._show_typing()
+        try:
+            return await answering.make(self.inbound, await self._turns(), self.chat, self.ctx)
+        except TemporaryFailure as failure:
+            if not self.ctx.current_job.last_attempt:
+                raise
+            return answering.polite(self.chat, fault=str(failure))
+
+    async def _show_typing(self) -> None:
+        if self.inbound.address is None or (self.chat.model is None and self.chat.job is None):
+            return
+        try:
+            await self.module.typing(self.inbound.address, self.chat.account, self.ctx.http)
+        except Failure as failure:
+            log.info("typing not shown", extra={"chat": self.chat.name, "reason": str(failure)})
+
+    async def _turns(self) -> Sequence[Turn]:
+        """What was said before, by both memories: one of them may have been away."""
+        known = list(self.inbound.turns)  # a stable order: what was remembered at one instant stays as it was
+        if self.recall is not None:
+            try:
+                known += await self.recall.last(self.chat.name, self.inbound.key, most=self._most)
+            except MemoryUnavailable as error:
+                log.warning("memory unavailable", extra={"reason": str(error)})
+        known.sort(key=lambda turn: turn.at)
+        return conversations.newest([turn for turn in known if turn.mark != self._mark("person")], most=self._most)
+
+    def _cut(self, reply: Reply) -> tuple[str, ...]:
+        """As many messages as the provider takes at once, each as long as it takes."""
+        module = self.module
+        cut = [
+            text
+            for whole in reply.texts
+            for text in chats.split(whole, limit=module.TEXT_LIMIT, length=module.length, most=module.MOST_TEXTS)
+        ]
+        return tuple(cut[: module.MOST_TEXTS])
+
+    async def _send(self, texts: tuple[str, ...], *, fault: str | None, handing_over: bool = False) -> Outcome:
+        inbound = self.inbound
+        answer = chats.Answer(
+            texts=texts[inbound.sent :],
+            address=inbound.address,
+            reply_token=inbound.reply_token if not inbound.sent else None,
+            retry_key=inbound.retry_key,
+            waited=inbound.now - inbound.received_at,
+            tried=inbound.replying_at is not None,
+        )
+        try:
+            replied = await self.module.reply(answer, self.chat.account, self.ctx.http)
+        except PermanentFailure as failure:
+            outcome = "nobody there" if isinstance(failure, Blocked) else "refused"
+            # Whoever has gone is no fault of ours; whatever else the provider refuses is.
+            await self.end(outcome, fault=None if isinstance(failure, Blocked) else str(failure))
+            return Settled()
+        if replied.failure is not None:
+            await self._stores.progress(self.ctx.current_job, inbound, sent=inbound.sent + replied.texts)
+            raise replied.failure
+        if replied.repeated:
+            log.info("reply had arrived", extra={"chat": self.chat.name, "said": inbound.id})
+        await self.end("replied", said=texts, fault=fault, handing_over=handing_over)
+        return Settled()
+
+    async def end(
+        self, outcome: str, *, said: Sequence[str] = (), fault: str | None = None, handing_over: bool = False
+    ) -> None:
+        """Remember both turns and finish the job. Where Redis is away, the database remembers in its place."""
+        ctx, inbound = self.ctx, self.inbound
+        # Both at one instant by the database's clock: turns of two memories are put together by it.
+        turns = [Turn(mark=self._mark("person"), side="person", text=inbound.text, at=inbound.now)]
+        if said:
+            text = "\n\n".join(said)
+            turns.append(Turn(mark=self._mark("service"), side="service", text=text, at=inbound.now))
+        turns = [turn for turn in turns if turn.text]
+        elsewhere = await self._remembered_elsewhere(turns)
+        await self._stores.answer(
+            ctx.current_job,
+            inbound,
+            outcome,
+            turns=[] if elsewhere else turns,
+            most=self._most,
+            pause=self.chat.pause if handing_over else None,
+            tellings=notes(ctx.settings, self._wanted) if handing_over else [],
+            fault=fault,
+        )
+        await self._confirm()
+        if fault is not None:
+            ctx.tally.fail(f"chat {self.chat.name} failed")
+
+    async def _remembered_elsewhere(self, turns: Sequence[Turn]) -> bool:
+        if self.recall is None:
+            return False
+        try:
+            await self.recall.add(self.chat.name, self.inbound.key, turns, most=self._most)
+        except MemoryUnavailable as error:
+            log.warning("memory unavailable", extra={"reason": str(error)})
+            return False
+        return True
+
+    async def _confirm(self) -> None:
+        """Only now: a copy of what is not answered yet is to be looked at."""
+        if self.recall is None:
+            return
+        try:
+            await self.recall.confirm(self.chat.name, self.inbound.event_id)
+        except MemoryUnavailable as error:
+            log.warning("memory unavailable", extra={"reason": str(error)})
+
+    def _wanted(self, language: str) -> str:
+        return chatwords.words_of(language).wanted.format(chat=self.chat.name)
+
+    def _mark(self, side: str) -> str:
+        return f"{self.inbound.event_id}:{side}"
+
+    @property
+    def _most(self) -> int:
+        return self.ctx.settings.memory.turns
+
+    @property
+    def _stores(self) -> Any:
+        return self.ctx.stores.conversations

@@ -1,0 +1,116 @@
+"""What providers of chats tell us: kept once, with a job that answers each message; and what else it says is heeded.
+
+delivery --(answered before, as Redis knows)--> nothing to do
+   `--> kept with its jobs, in one statement --> staff wrote: the service is silent --> somebody blocked or freed us
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from app.clients import recall
+from app.domain.conversations import Turn
+from app.domain.errors import MemoryUnavailable
+from app.settings import address_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from app.clients.recall import Recall
+    from app.context import Service
+    from app.domain.chats import Said
+    from app.settings import Recipient, Settings
+    from app.settings.chats import ChatSettings
+
+log = logging.getLogger(__name__)
+
+BLOCKED = "has blocked the bot, or removed it"
+
+REACH = frozenset({"follow", "unfollow"})
+
+
+async def hear(service: Service, chat: ChatSettings, events: Sequence[Said]) -> bool:
+    """Keep what a provider has delivered. Whether a message waits for its reply.
+
+    Raises:
+        DatabaseUnavailable: nothing is kept; the provider is to come again.
+    """
+    stores = service.stores
+    fresh = [_addressed(said) for said in await _unanswered(service, chat, events)]
+    heard = await stores.conversations.keep(chat.name, fresh)
+    new = {one.event_id for one in heard if one.fresh}
+    told = [said for said in fresh if said.id in new]
+    await _take_over(service, chat, [said for said in told if said.kind == "staff"])
+    for said in told:
+        if said.kind in REACH:
+            await _reach(service, chat, said)
+    return any(not one.answered for one in heard)
+
+
+def _addressed(said: Said) -> Said:
+    """What people say to each other in a group is none of our business."""
+    overheard = said.kind == "message" and said.group and not said.mentioned
+    return dataclasses.replace(said, kind="other", text="") if overheard else said
+
+
+async def _unanswered(service: Service, chat: ChatSettings, events: Sequence[Said]) -> list[Said]:
+    """Without those that are known to be done with, so that a repeat wakes no database."""
+    async with remembering(service.settings) as memory:
+        if memory is None:
+            return list(events)
+        try:
+            done = await memory.answered(chat.name, [said.id for said in events])
+        except MemoryUnavailable as error:
+            log.warning("memory unavailable", extra={"reason": str(error)})
+            return list(events)
+        return [said for said in events if said.id not in done]
+
+
+async def _take_over(service: Service, chat: ChatSettings, said: Sequence[Said]) -> None:
+    """Somebody of the house has written: the service is silent there for a while, and knows what was said."""
+    if not said:
+        return
+    stores, memory = service.stores, service.settings.memory
+    await stores.conversations.pause(chat.name, {one.conversation for one in said}, wait=chat.pause)
+    for one in said:
+        turns = [Turn(mark=f"{one.id}:staff", side="staff", text=one.text, at=datetime.now(UTC))] if one.text else []
+        await stores.conversations.remember(chat.name, one.conversation, turns, most=memory.turns)
+    log.info("conversations paused", extra={"chat": chat.name, "count": len(said)})
+
+
+async def _reach(service: Service, chat: ChatSettings, said: Said) -> None:
+    """Somebody has blocked the bot, or does so no more: recipients at that address. Out of order, the later counts."""
+    stores = service.stores
+    if said.at is not None and await stores.conversations.superseded(chat.name, said.conversation, REACH, said.at):
+        return
+    for recipient in _recipients(service.settings, chat, said):
+        address = address_of(service.settings, recipient)
+        if said.kind == "follow":
+            await stores.reach.unblock(address=address, name=recipient.name)
+        else:
+            await stores.reach.block(address=address, name=recipient.name, channel=recipient.channel, reason=BLOCKED)
+        log.info("recipient told of itself", extra={"recipient": recipient.name, "kind": said.kind})
+
+
+def _recipients(settings: Settings, chat: ChatSettings, said: Said) -> list[Recipient]:
+    return [
+        recipient
+        for recipient in settings.recipients.values()
+        if recipient.channel == chat.channel and recipient.to and recipient.to == said.address
+    ]
+
+
+@asynccontextmanager
+async def remembering(settings: Settings) -> AsyncIterator[Recall | None]:
+    """The Redis that remembers, where one is configured."""
+    url = settings.environment.redis_url
+    if url is None:
+        yield None
+        return
+    prefix = f"wakebell:{settings.service.name}:"
+    async with recall.opened(url, prefix=prefix, keep=settings.memory.keep) as memory:
+        yield memory

@@ -1,0 +1,454 @@
+"""What people say to a chat, delivered by its provider, on each of the two memories."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+import respx
+
+from app import main, settings, tick
+from app.context import Service
+from app.stores.conversations import MAX_ATTEMPTS
+from tests.api.doors import NOWHERE, calling
+from tests.fakes.redis_server import NEEDED, PROGRAM, redis_server
+
+SECRET = "the-channel-secret"
+NURSE = "U000000000000000000000000000000a1"
+NOK = "U000000000000000000000000000000b2"
+
+CONFIGURATION = """
+[service]
+handlers = "handlers"
+
+[channels.line]
+kind = "line"
+token = "token-of-line"
+
+[channels.bot]
+kind = "telegram"
+token = "123456:AAHtoken-of-the-telegram-bot-abcdefgh"
+
+[recipients.nurse]
+channel = "line"
+to = "U000000000000000000000000000000a1"
+
+[chats.clinic]
+kind = "line"
+secret = "the-channel-secret"
+channel = "line"
+job = "answer_person"
+
+[chats.desk]
+kind = "telegram"
+secret = "secret-of-the-webhook"
+channel = "bot"
+job = "answer_person"
+
+[chats.plain]
+kind = "telegram"
+secret = "secret-of-the-webhook"
+channel = "bot"
+
+[memory]
+turns = 4
+
+[alerts]
+to = ["inbox"]
+"""
+ANSWER = """
+from pydantic import BaseModel
+from app.domain.errors import TemporaryFailure
+from app.domain.jobs import Done, Snooze
+from datetime import timedelta
+
+
+class Payload(BaseModel):
+    text: str
+    turns: list[dict]
+
+
+async def handle(payload, ctx):
+    if payload.text == "nothing":
+        return None
+    if payload.text == "later":
+        return Snooze(timedelta(hours=1))
+    if payload.text == "break":
+        raise TemporaryFailure("not now")
+    return Done(" / ".join([*(turn["text"] for turn in payload.turns), payload.text]))
+"""
+
+REPLY = "https://api.line.me/v2/bot/message/reply"
+PUSH = "https://api.line.me/v2/bot/message/push"
+LOADING = "https://api.line.me/v2/bot/chat/loading/start"
+TELEGRAM = re.compile(r"https://api\.telegram\.org/.*")
+
+
+@pytest.fixture(params=["postgres", pytest.param("redis", marks=pytest.mark.skipif(PROGRAM is None, reason=NEEDED))])
+async def memory(request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
+    """What the environment says of where conversations are remembered."""
+    if request.param == "postgres":
+        yield {}
+        return
+    async with redis_server() as server:
+        yield {"REDIS_URL": server.url}
+
+
+def built(folder: Path, url: str, **environ: str) -> Service:
+    (folder / "handlers").mkdir(exist_ok=True)
+    (folder / "handlers" / "answer_person.py").write_text(ANSWER)
+    (folder / "wakebell.toml").write_text(CONFIGURATION, encoding="utf-8")
+    given = {"DATABASE_URL": url, "WAKEBELL_CONFIG": str(folder / "wakebell.toml"), "CRON_SECRET": "c" * 20}
+    return main.build(settings.load(given | environ))
+
+
+@pytest.fixture
+def service(tmp_path: Path, database_url: str, memory: dict[str, str]) -> Service:
+    return built(tmp_path, database_url, **memory)
+
+
+@pytest.fixture
+async def client(service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with calling(service, token=None) as client:
+        yield client
+
+
+@pytest.fixture
+async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database_url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[respx.MockRouter]:
+    """Every provider, taking all."""
+    with respx.mock(assert_all_called=False) as router:
+        router.post(LOADING, name="loading").respond(202, json={})
+        router.post(REPLY, name="reply").respond(200, json={})
+        router.post(PUSH, name="push").respond(200, json={})
+        router.post(TELEGRAM, name="telegram").respond(200, json={"ok": True, "result": {"message_id": 1}})
+        yield router
+
+
+def event(
+    number: int, text: str | None = "hello", *, person: str = NOK, kind: str = "message", at: int = 0
+) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "type": kind,
+        "mode": "active",
+        "timestamp": 1_796_000_000_000 + number * 1000 + at,
+        "source": {"type": "user", "userId": person},
+        "webhookEventId": f"01{number:024d}",
+        "deliveryContext": {"isRedelivery": False},
+    }
+    if kind == "message":
+        told |= {"replyToken": f"token-{number}", "message": {"id": str(number), "type": "text", "text": text}}
+    return told
+
+
+def signed(*events: dict[str, Any]) -> dict[str, Any]:
+    content = json.dumps({"destination": "Ubot", "events": list(events)}, ensure_ascii=False).encode()
+    signature = base64.b64encode(hmac.digest(SECRET.encode(), content, hashlib.sha256)).decode()
+    return {"content": content, "headers": {"x-line-signature": signature, "Content-Type": "application/json"}}
+
+
+async def line(client: httpx.AsyncClient, service: Service, *events: dict[str, Any]) -> None:
+    """Delivered, answered with 200, and done with what comes after."""
+    answer = await client.post("/api/webhooks/clinic", **signed(*events))
+    assert answer.status_code == 200, answer.text
+    await service.settle()
+
+
+async def telegram(client: httpx.AsyncClient, number: int, text: str, *, chat: str = "desk", person: int = 7) -> None:
+    update = {
+        "update_id": number,
+        "message": {
+            "message_id": number,
+            "date": 1_796_000_000 + number,
+            "chat": {"id": person, "type": "private"},
+            "from": {"id": person, "is_bot": False, "first_name": "Nok"},
+            "text": text,
+        },
+    }
+    headers = {"X-Telegram-Bot-Api-Secret-Token": "secret-of-the-webhook"}
+    answer = await client.post(f"/api/webhooks/{chat}", json=update, headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
+def said(route: respx.Route) -> list[list[str]]:
+    """The texts of each call."""
+    told = []
+    for call in route.calls:
+        body = json.loads(call.request.content)
+        told.append([one["text"] for one in body["messages"]] if "messages" in body else [body["text"]])
+    return told
+
+
+async def test_a_message_is_answered_with_its_token_and_costs_nothing(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    await line(client, service, event(1, "hello"))
+
+    assert said(provider["reply"]) == [["hello"]]
+    assert json.loads(provider["reply"].calls[0].request.content)["replyToken"] == "token-1"
+    assert provider["push"].call_count == 0
+    assert provider["loading"].call_count == 1
+
+
+async def test_an_answer_knows_the_last_turns_and_no_more(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    for number, text in enumerate("abcd", 1):
+        await line(client, service, event(number, text))
+
+    assert [texts[0] for texts in said(provider["reply"])] == [
+        "a",
+        "a / a / b",
+        "a / a / b / a / a / b / c",
+        "b / a / a / b / c / a / a / b / a / a / b / c / d",  # the last four turns
+    ]
+
+
+async def test_each_person_is_remembered_alone(client: httpx.AsyncClient, service: Service, provider: respx.MockRouter):
+    await line(client, service, event(1, "a"), event(2, "b", person=NURSE))
+    await line(client, service, event(3, "c", person=NURSE))
+
+    assert sorted(texts[0] for texts in said(provider["reply"])) == ["a", "b", "b / b / c"]
+
+
+async def test_what_comes_again_is_answered_once(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    again = event(1) | {"deliveryContext": {"isRedelivery": True}, "replyToken": "another"}
+
+    await line(client, service, event(1))
+    await line(client, service, again, again)
+    await line(client, service, again)
+
+    assert said(provider["reply"]) == [["hello"]]
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.said") == 1
+
+
+async def test_fifty_copies_at_once_are_answered_once(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await asyncio.gather(*(client.post("/api/webhooks/clinic", **signed(event(1))) for _ in range(50)))
+    await service.settle()
+
+    assert said(provider["reply"]) == [["hello"]]
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE type = 'answer_message'") == 1
+
+
+async def test_two_messages_at_once_are_answered_in_their_order(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    await line(client, service, *(event(number, text) for number, text in enumerate("ab", 1)))
+
+    assert said(provider["reply"]) == [["a"], ["a / a / b"]]
+
+
+async def test_a_token_that_is_good_no_more_becomes_a_push(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    provider["reply"].respond(400, json={"message": "Invalid reply token"})
+
+    await line(client, service, event(1))
+
+    assert said(provider["push"]) == [["hello"]]
+    assert provider["push"].calls[0].request.headers["x-line-retry-key"]
+
+
+async def test_a_reply_that_failed_is_made_when_the_message_comes_again(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    provider["reply"].respond(500)
+    provider["push"].respond(500)
+    await line(client, service, event(1))
+    assert await sql.fetchval("SELECT answered_at FROM wakebell.said") is None
+
+    provider["reply"].respond(200, json={})
+    await line(client, service, event(1))
+
+    assert await sql.fetchval("SELECT outcome FROM wakebell.said") == "replied"
+    assert said(provider["reply"]) == [["hello"]] * provider["reply"].call_count
+
+
+async def test_a_reply_that_failed_is_made_when_the_person_says_more(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    provider["reply"].respond(500)
+    await line(client, service, event(1, "a"))
+
+    provider["reply"].respond(200, json={})
+    await line(client, service, event(2, "b"))
+
+    assert said(provider["reply"])[-2:] == [["a"], ["a / a / b"]]
+
+
+async def test_a_reply_that_failed_is_made_by_a_later_tick(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    provider["reply"].respond(500)
+    await line(client, service, event(1))
+    provider["reply"].respond(200, json={})
+    await sql.execute("UPDATE wakebell.jobs SET run_after = now() - interval '1 second' WHERE status = 'pending'")
+
+    await tick.run(service, budget=service.settings.tick.budget, max_jobs=10, trigger="test")
+
+    assert await sql.fetchval("SELECT outcome FROM wakebell.said") == "replied"
+
+
+async def test_a_reply_that_cannot_be_made_ends_with_a_polite_text_and_an_alert(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await line(client, service, event(1, "break"))
+    for _ in range(MAX_ATTEMPTS):
+        await sql.execute("UPDATE wakebell.jobs SET run_after = now() - interval '1 second' WHERE status = 'pending'")
+        summary = await tick.run(service, budget=service.settings.tick.budget, max_jobs=10, trigger="test")
+        if summary["alerts"]["opened"]:
+            break
+
+    [[text]] = said(provider["push"]) or said(provider["reply"])
+    assert text.startswith("Thank you for your message.")
+    assert summary["alerts"]["opened"] == 1
+    assert await sql.fetchval("SELECT key FROM wakebell.alerts") == "job_failed:answer_message"
+
+
+async def test_a_job_that_says_nothing_is_no_reply(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await line(client, service, event(1, "nothing"), event(2, "a"))
+
+    assert said(provider["reply"]) == [["nothing / a"]]
+    assert [row["outcome"] for row in await sql.fetch("SELECT outcome FROM wakebell.said ORDER BY id")] == [
+        "nothing to say",
+        "replied",
+    ]
+
+
+async def test_a_job_may_be_asked_later(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await line(client, service, event(1, "later"))
+
+    assert provider["reply"].call_count == 0
+    assert await sql.fetchval("SELECT status FROM wakebell.jobs WHERE run_after > now() + interval '50 minutes'") == (
+        "pending"
+    )
+
+
+async def test_a_person_who_asks_for_one_of_the_house_is_left_to_them(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await line(client, service, event(1, "can I talk to a human?"))
+    await line(client, service, event(2, "hello?"))
+
+    assert [texts[0][:9] for texts in said(provider["reply"])] == ["I am pass"]
+    told = await sql.fetch("SELECT recipient, text FROM wakebell.messages WHERE kind = 'alert'")
+    assert [(row["recipient"], row["text"]) for row in told] == [
+        ("inbox", "Somebody in the chat clinic asks for a person")
+    ]
+
+    await sql.execute("UPDATE wakebell.conversations SET paused_until = now() - interval '1 second'")
+    await line(client, service, event(3, "thanks"))
+
+    assert re.fullmatch(r"can I .* / I am passing .* / hello\? / thanks", said(provider["reply"])[-1][0])
+
+
+async def test_a_chat_without_a_job_answers_politely(client: httpx.AsyncClient, provider: respx.MockRouter):
+    await telegram(client, 1, "hello", chat="plain")
+
+    assert [text[:9] for [text] in said(provider["telegram"])] == ["Thank you"]
+
+
+async def test_where_the_provider_waits_the_answer_is_made_in_its_request(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    await telegram(client, 1, "a")
+    await telegram(client, 1, "a")
+    await telegram(client, 2, "b")
+
+    assert not service.afterwards
+    texts = [json.loads(call.request.content).get("text") for call in provider["telegram"].calls]
+    assert [text for text in texts if text] == ["a", "a / a / b"]
+
+
+async def test_whoever_blocks_the_bot_is_written_to_no_more_until_they_follow_again(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    blocked = "SELECT count(*) FROM wakebell.recipients WHERE name = 'nurse' AND blocked_at IS NOT NULL"
+
+    await line(client, service, event(1, kind="unfollow", person=NURSE))
+    assert await sql.fetchval(blocked) == 1
+
+    await line(client, service, event(3, kind="follow", person=NURSE))
+    await line(client, service, event(2, kind="unfollow", person=NURSE))  # comes late, and was before
+    assert await sql.fetchval(blocked) == 0
+    assert provider.calls.call_count == 0
+
+
+async def test_a_delivery_of_no_events_is_a_try_of_the_address(client: httpx.AsyncClient, provider: respx.MockRouter):
+    answer = await client.post("/api/webhooks/clinic", **signed())
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_a_kind_that_is_not_asked_says_so(client: httpx.AsyncClient):
+    answer = await client.get("/api/webhooks/clinic")
+
+    assert answer.status_code == 404
+
+
+class TestADatabaseThatIsAway:
+    """Nothing is looked at that is not signed; what is signed is to come again."""
+
+    @pytest.fixture
+    async def client(self, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+        async with calling(built(tmp_path, NOWHERE), token=None) as client:
+            yield client
+
+    @pytest.mark.parametrize("place", [0, 5, -1])
+    async def test_a_body_that_was_changed_is_refused(self, client: httpx.AsyncClient, place: int):
+        request = signed(event(1))
+        content = bytearray(request["content"])
+        content[place] ^= 1
+
+        answer = await client.post("/api/webhooks/clinic", content=bytes(content), headers=request["headers"])
+
+        assert answer.status_code == 401
+        assert "www-authenticate" in answer.headers
+
+    async def test_one_without_a_signature_is_refused(self, client: httpx.AsyncClient):
+        answer = await client.post("/api/webhooks/clinic", content=signed(event(1))["content"])
+
+        assert answer.status_code == 401
+
+    async def test_one_that_is_signed_and_no_delivery_is_refused(self, client: httpx.AsyncClient):
+        content = b'{"events": 1}'
+        signature = base64.b64encode(hmac.digest(SECRET.encode(), content, hashlib.sha256)).decode()
+
+        answer = await client.post("/api/webhooks/clinic", content=content, headers={"X-Line-Signature": signature})
+
+        assert answer.status_code == 400
+
+    async def test_one_that_is_signed_is_to_come_again(self, client: httpx.AsyncClient):
+        answer = await client.post("/api/webhooks/clinic", **signed(event(1)))
+
+        assert answer.status_code == 503
+        assert "retry-after" in answer.headers
+
+    async def test_an_unknown_chat_is_named_as_such(self, client: httpx.AsyncClient):
+        answer = await client.post("/api/webhooks/nobody", **signed(event(1)))
+
+        assert answer.status_code == 404
