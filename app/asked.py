@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from app import plugins
+from app.domain.calls import NOT_SWITCHED_ON
 from app.domain.errors import ServiceError
 from app.domain.jobs import BUILT_IN, OWN_PREFIX, NewJob
 from app.handlers import own_types
@@ -220,7 +220,7 @@ def known_type(name: str, handlers: Mapping[str, Any]) -> str:
         return name
     shown = clean(name, limit=100)
     if name in BUILT_IN:
-        raise Refused(f"type: {plugins.load('app.handlers', name).NOT_SWITCHED_ON}")
+        raise Refused(f"type: {NOT_SWITCHED_ON}")
     if name in own_types():
         raise Refused(f'type: "{shown}" is one of the service\'s own, which it queues itself')
     if not handlers:

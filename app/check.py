@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app import inbox, main, plugins, reminded, scheduled, settings
+from app import chatting, inbox, main, plugins, reminded, scheduled, settings
 from app.api.sources import NEED_A_PERSON, standing
 from app.domain import conditions, pace
 from app.domain.errors import ConfigError, ServiceError
@@ -160,6 +160,7 @@ def _described(configured: Settings) -> list[str]:
     lines += [line for source in configured.sources.values() if (line := _only_here(source))]
     lines += [] if configured.calls is None else [configured.calls.told()]
     lines += [inbox.line(hook, configured.environment.public_url) for hook in configured.hooks.values()]
+    lines += chatting.lines(configured)
     every_by_source = {source.name: source.every for source in configured.sources.values()}
     late = "; a slot of a schedule is fired by the first ring after it" if configured.schedules else ""
     return [*lines, pace.advice(every_by_source, expected_every=configured.tick.expected_every) + late]

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from app import (
     __version__,
+    commands_alerts,
     commands_jobs,
     commands_preview,
     commands_queues,
     commands_reach,
     commands_schedules,
     commands_start,
+    commands_status,
     logs,
     settings,
 )
@@ -101,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
     commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_queues.add(command, _database_alone)
+    commands_status.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
+    commands_alerts.add(command, _database_alone)
     commands_reach.add(command, lambda: _configured(quiet_stdout=True))
     commands_schedules.add(command, lambda: _configured(quiet_stdout=True))
     for printing in (tick, migrate, check):

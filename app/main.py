@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from app import handlers, scheduled, stores
+from app import chatting, handlers, scheduled, stores
 from app.api import (
+    alerts,
     bookings,
     cron,
     description,
@@ -20,6 +21,7 @@ from app.api import (
     hooks,
     jobs,
     messages,
+    metrics,
     queues,
     schedules,
     sources,
@@ -52,6 +54,7 @@ def build(settings: Settings) -> Service:
     try:
         users = handlers.known_to(settings)
         problems += scheduled.problems(settings, users, now=datetime.now(UTC))
+        problems += chatting.problems(settings, users)
     except ConfigError as error:
         problems += error.problems
     try:
@@ -91,11 +94,13 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(front.router)
     app.include_router(health.router)
     app.include_router(cron.router)
+    app.include_router(alerts.router)
     app.include_router(bookings.router)
     app.include_router(description.router)
     app.include_router(hooks.router)
     app.include_router(jobs.router)
     app.include_router(messages.router)
+    app.include_router(metrics.router)
     app.include_router(queues.router)
     app.include_router(schedules.router)
     app.include_router(sources.router)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from app import plugins, short_drain, talking
+from app import chatting, plugins, short_drain, talking
 from app.api.bodies import raw_body
 from app.api.deps import the_service
 from app.api.errors import Problem
@@ -29,9 +29,6 @@ MOST_BYTES = 1024 * 1024
 """Of a delivery."""
 
 CHALLENGE = {"WWW-Authenticate": 'Signature realm="wakebell"'}
-
-AT_ONCE = timedelta(seconds=5)
-"""A provider that waits no longer is answered as soon as its delivery is kept."""
 
 MOST_JOBS = 1000
 
@@ -85,10 +82,9 @@ async def take_delivery(
     async with stores.database.held():
         await stores.require_schema()
         waiting = bool(events) and await talking.hear(service, chat, events)
-        within: timedelta = plugins.load("app.chats", chat.kind).WITHIN
-        if waiting and within > AT_ONCE:
+        if waiting and not chatting.waits_not(chat):
             await _drain(service, chat)
-    if waiting and within <= AT_ONCE:
+    if waiting and chatting.waits_not(chat):
         service.go_on(_rung(service, chat))
     return JSONResponse({"status": "ok"})
 

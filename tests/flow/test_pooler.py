@@ -18,6 +18,7 @@ from tests.fakes.feeds import Feeds
 from tests.fakes.line import Line
 from tests.fakes.pooler import PROGRAM, Pooler, pooler
 from tests.flow import test_kills as kills
+from tests.flow import test_reminders as reminders
 from tests.flow import test_telling as telling
 from tests.flow.processes import Nursery
 from tests.flow.stage import Stage
@@ -25,6 +26,8 @@ from tests.flow.stage import Stage
 globals().update(
     (name, test) for proofs in (telling, kills) for name, test in vars(proofs).items() if name.startswith("test_")
 )
+
+test_bookings_in_a_table_of_the_users_own_are_told = reminders.test_bookings_in_a_table_of_the_users_own_are_told
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer, of Debian's package of that name")
 

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app import chatting, settings
+from app.settings import Settings
+
+CONFIGURATION = """
+[channels.line]
+kind = "line"
+token = "a-token-of-line"
+
+[channels.bot]
+kind = "telegram"
+token = "123456:AAHtoken-of-the-telegram-bot-abcdefgh"
+
+[chats.clinic]
+kind = "line"
+secret = "the-channel-secret"
+channel = "line"
+job = "answer_person"
+
+[chats.desk]
+kind = "telegram"
+secret = "the-secret-token"
+channel = "bot"
+
+[chats.desk.model]
+url = "https://models.example/v1"
+model = "small"
+"""
+
+
+def load(folder: Path, **environ: str) -> Settings:
+    (folder / "wakebell.toml").write_text(CONFIGURATION)
+    return settings.load({"WAKEBELL_CONFIG": str(folder / "wakebell.toml"), **environ})
+
+
+@pytest.mark.parametrize(
+    ("handlers", "told"), [({}, "there is none yet"), ({"mail": 1, "greet": 1}, "there are greet, mail")]
+)
+def test_a_chat_whose_job_nobody_does_is_named(tmp_path: Path, handlers: dict[str, int], told: str):
+    configured = load(tmp_path)
+
+    assert chatting.problems(configured, handlers) == [
+        f'{tmp_path}/wakebell.toml: chats.clinic.job: no handler is named "answer_person"; {told}'
+    ]
+    assert chatting.problems(configured, {"answer_person": 1}) == []
+
+
+def test_each_chat_is_told_with_its_address_and_what_to_think_of(tmp_path: Path):
+    assert chatting.lines(load(tmp_path, PUBLIC_URL="https://gigs.example/")) == [
+        "chat clinic: line, answered by the job answer_person; its webhook is https://gigs.example/api/webhooks/clinic",
+        f"chat clinic: {chatting.COLD}",
+        "chat desk: telegram, answered by the model small; its webhook is https://gigs.example/api/webhooks/desk",
+    ]
+    assert f"chat clinic: {chatting.SLOW}" in chatting.lines(load(tmp_path))
