@@ -63,9 +63,7 @@ def seen_by(ctx: Context, tick: Tick, look: Look, *, before: Look, sound: bool) 
     """What this tick has seen itself, by the look it began with and its last one: `sound`, every part of it ran."""
     configured = ctx.settings
     past = before.last_ticks
-    signs, well = ringing.judge(
-        past, now=tick.started_at, expected_every=configured.tick.expected_every, sound=sound
-    )
+    signs, well = ringing.judge(past, now=tick.started_at, expected_every=configured.tick.expected_every, sound=sound)
     told = config_watch.look(configured)
     if told.sign is not None:
         signs.append(told.sign)
@@ -85,8 +83,9 @@ class _Ways:
     closed: frozenset[str]
 
     def audience(self, incident: Incident) -> list[str]:
-        """Who hears of it: those whose channel it is not about. Where it is about all of theirs, their fallbacks do, and
-        where they have none, the inbox does as well as they.
+        """Who hears of it: those whose channel it is not about.
+
+        Where it is about all of theirs, their fallbacks do, and where they have none, the inbox does as well as they.
         """
         shy = self._about(incident)
         wanted = [self.settings.recipients[name] for name in self.settings.alerts]
@@ -111,10 +110,9 @@ class _Ways:
         return INBOX if fallback in self.closed else fallback
 
     def _otherwise(self, recipient: Recipient, shy: set[str]) -> list[str]:
-        fallback = recipient.fallback
-        if fallback is not None and fallback not in self.closed:
-            if self.settings.recipients[fallback].channel not in shy:
-                return [fallback]
+        other = self.settings.recipients.get(recipient.fallback or "")
+        if other is not None and other.name not in self.closed and other.channel not in shy:
+            return [other.name]
         return [INBOX] if recipient.name in self.closed else [recipient.name, INBOX]
 
 
@@ -166,7 +164,9 @@ def _tellings(ctx: Context, ways: _Ways, news: News) -> list[Telling]:
 
 def _in_the_inbox(ctx: Context, parted: Mapping[str, News], broken: list[str]) -> list[Telling]:
     """What those would have been told, as far as the inbox is not told of it already."""
-    known = {id(incident) for incident in (*parted[INBOX].opened, *parted[INBOX].resolved)} if INBOX in parted else set()
+    known = (
+        {id(incident) for incident in (*parted[INBOX].opened, *parted[INBOX].resolved)} if INBOX in parted else set()
+    )
     missing = News(
         opened=list({id(i): i for name in broken for i in parted[name].opened if id(i) not in known}.values()),
         resolved=list({id(i): i for name in broken for i in parted[name].resolved if id(i) not in known}.values()),

@@ -57,8 +57,8 @@ def _alerts(args: argparse.Namespace, database: Database) -> int:
     from app import muting  # noqa: PLC0415
 
     async def listed(stores: Stores) -> dict[str, Any]:
-        page = await stores.incidents.list(limit=args.limit, open=None if args.all else True)
-        mutes = await stores.incidents.mutes()
+        page = await stores.incidents.list_alerts(limit=args.limit, opened=None if args.all else True)
+        mutes = await stores.incidents.list_mutes()
         return {
             "alerts": [muting.shown(alert) for alert in page.rows],
             "mutes": [muting.shown(mute) for mute in mutes],
@@ -79,7 +79,11 @@ def _ack(args: argparse.Namespace, database: Database) -> int:
         return muting.shown(await muting.acknowledge(stores.incidents, named))
 
     alert = asked(database, acknowledged)
-    print(json.dumps(alert, ensure_ascii=False) if args.json else f"{plain(alert['key'])} is not told again while it is open")
+    print(
+        json.dumps(alert, ensure_ascii=False)
+        if args.json
+        else f"{plain(alert['key'])} is not told again while it is open"
+    )
     return 0
 
 

@@ -36,7 +36,9 @@ def add(command: AddCommand, database: Database, configured: Configured) -> None
         "status", lambda args: _status(args, configured), "Tell whether all is well. Exit status 1 when it is not."
     )
     sources = command("sources", lambda args: _sources(args, configured), "List the sources and how they are.")
-    messages = command("messages", lambda args: _messages(args, database), "List what was told to whom, the newest first.")
+    messages = command(
+        "messages", lambda args: _messages(args, database), "List what was told to whom, the newest first."
+    )
     messages.add_argument("--status", choices=STATUSES, help="only those that are")
     messages.add_argument("--recipient", metavar="R", help="only those to a recipient")
     messages.add_argument("--channel", metavar="C", help="only those by a channel")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import logging
+import math
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app import settings
 from app.domain.alerts import Sign, Well, key_of
 from app.domain.errors import ConfigError
-from app.settings import Settings
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+LASTING = 3600.0
+"""Seconds for which this process, having seen a file broken, is the one to say that it is as it was."""
+
+_BROKEN_AT: dict[str, float] = {}
+"""When it saw that, by its monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +40,15 @@ def look(configured: Settings) -> Found:
     key = key_of("config_broken", path.name)
     if mark is None:
         return Found()
-    if mark == configured.mark:
-        return Found(well=Well(key=key, seconds=time.monotonic() - configured.read_at))
+    now = time.monotonic()
+    if mark == configured.mark:  # or again
+        mended = now - _BROKEN_AT.get(str(path), -math.inf) < LASTING
+        return Found(well=Well(key=key, seconds=0 if mended else now - configured.read_at))
     try:
         settings.load(settings.from_process())
     except ConfigError as error:
         more = len(error.problems) - 1
+        _BROKEN_AT[str(path)] = now
         reason = configured.mask(error.problems[0]) + (f" (and {more} more)" if more else "")
         return Found(sign=Sign(kind="config_broken", subject=path.name, reason=reason))
     return Found(well=Well(key=key))

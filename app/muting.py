@@ -68,7 +68,9 @@ def known_pattern(pattern: str) -> str:
     """
     kind, colon, subject = pattern.partition(":")
     if not pattern or len(pattern) > PATTERN_LENGTH:
-        raise Refused(f'pattern: must be an alert\'s key with at most {PATTERN_LENGTH} characters: "source_failing:board"')
+        raise Refused(
+            f'pattern: must be an alert\'s key with at most {PATTERN_LENGTH} characters: "source_failing:board"'
+        )
     if "*" in kind:
         return pattern
     if kind not in KINDS:

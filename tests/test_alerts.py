@@ -225,7 +225,7 @@ to = {to}
 )
 @pytest.mark.parametrize("what", ["message_failed", "quota_low"])
 async def test_what_is_wrong_with_a_channel_is_told_by_another_where_there_is_one(
-    database_url: str, tmp_path: Path, to: str, fallback: str, expected: set[str], what: str
+    database_url: str, tmp_path: Path, *, to: str, fallback: str, expected: set[str], what: str
 ):
     service = a_service(database_url, tmp_path, WAYS.format(to=to, fallback=fallback))
     connection = await asyncpg.connect(database_url)

@@ -143,7 +143,10 @@ def test_what_cannot_be_is_told_in_one_sentence(
 
 def test_the_status_is_told_check_by_check(database: str, capsys: pytest.CaptureFixture[str]):
     sql(database, OPEN)
-    sql(database, "INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at) VALUES ('http','ok',now(),now())")
+    sql(
+        database,
+        "INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at) VALUES ('http','ok',now(),now())",
+    )
 
     lines = told(capsys, "status")
 

@@ -13,7 +13,7 @@ from app.api.bodies import json_object, refused
 from app.api.cursors import MOST_ID, PageQuery, answer
 from app.api.deps import HeldStores  # noqa: TC001 - FastAPI reads the annotations
 from app.api.errors import Problem
-from app.asked import Refused, Text  # noqa: TC001 - the same
+from app.asked import Refused, Text
 from app.domain.alerts import Kind  # noqa: TC001 - the same
 from app.domain.shown import instant
 
@@ -39,10 +39,10 @@ async def asked_body(request: Request) -> dict[str, Any]:
 @router.get("/alerts")
 async def list_alerts(query: Annotated[AlertsQuery, Query()], stores: HeldStores) -> JSONResponse:
     """A page of alerts, the newest first; `status=open` leaves out what is over."""
-    page = await stores.incidents.list(
+    page = await stores.incidents.list_alerts(
         limit=query.limit,
         before=query.before("alerts"),
-        open=None if query.status is None else query.status == "open",
+        opened=None if query.status is None else query.status == "open",
         kind=query.kind,
     )
     return answer("alerts", page)
@@ -81,14 +81,14 @@ async def mute_alert(
 @router.get("/mutes")
 async def list_mutes(stores: HeldStores) -> JSONResponse:
     """What is muted now, by its pattern."""
-    return JSONResponse({"mutes": [muting.shown(mute) for mute in await stores.incidents.mutes()]})
+    return JSONResponse({"mutes": [muting.shown(mute) for mute in await stores.incidents.list_mutes()]})
 
 
 @router.post("/mutes")
 async def add_mute(body: Annotated[dict[str, Any], Depends(asked_body)], stores: HeldStores) -> JSONResponse:
-    """Tell nothing of what fits a `pattern` (`source_failing:*`), `for` a while or `until` an instant; also before it opens.
+    """Tell nothing of what fits a `pattern` (`source_failing:*`), `for` a while or `until` an instant.
 
-    It is recorded, and told when the time is over and it is still open.
+    Also of what is not open yet. It is recorded, and told when the time is over and it is still open.
     """
     try:
         pattern, until = muting.read(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 from typing import Annotated, Any
@@ -31,6 +32,9 @@ MOST_BYTES = 1024 * 1024
 CHALLENGE = {"WWW-Authenticate": 'Signature realm="wakebell"'}
 
 MOST_JOBS = 1000
+
+SENT_SECONDS = 0.7
+"""How long the service's own address may take to be reached: LINE counts two seconds as a failure."""
 
 
 async def the_chat(name: str, service: Annotated[Service, Depends(the_service)]) -> ChatSettings:
@@ -85,7 +89,7 @@ async def take_delivery(
         if waiting and not chatting.waits_not(chat):
             await _drain(service, chat)
     if waiting and chatting.waits_not(chat):
-        service.go_on(_rung(service, chat))
+        await _go_on(service, chat)
     return JSONResponse({"status": "ok"})
 
 
@@ -98,10 +102,22 @@ async def _drain(service: Service, chat: ChatSettings) -> None:
         log.warning("replies left to the next tick", extra={"chat": chat.name, "reason": str(error)})
 
 
-async def _rung(service: Service, chat: ChatSettings) -> None:
+async def _go_on(service: Service, chat: ChatSettings) -> None:
+    """Answer beside whatever comes next. Returns once the request is in flight by which the host keeps the service."""
+    sent = asyncio.Event()
+    service.go_on(_rung(service, chat, sent))
+    try:
+        async with asyncio.timeout(SENT_SECONDS):
+            await sent.wait()
+    except TimeoutError:
+        log.warning("own address slow to reach", extra={"chat": chat.name})
+
+
+async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> None:
     """By a request to the service's own address, where it has one: hosts stop what runs when none is in flight."""
     environment = service.settings.environment
     if environment.public_url is None or not environment.cron_secrets:
+        sent.set()
         await _drain(service, chat)
         return
     try:
@@ -114,8 +130,10 @@ async def _rung(service: Service, chat: ChatSettings) -> None:
                 max_jobs=MOST_JOBS,
                 patience=chat.reply_budget + GRACE,
                 queue=queue_of(chat.name),
+                sent=sent,
             )
     except Failure as failure:
+        sent.set()
         log.warning("own address not rung", extra={"chat": chat.name, "reason": str(failure)})
         await _drain(service, chat)
 

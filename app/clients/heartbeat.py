@@ -27,7 +27,7 @@ START_SHARE = 0.5
 
 
 class Heartbeat:
-    """One tick's pings: its start beside the work, its end after it. Both take two seconds at most, and raise nothing."""
+    """One tick's pings: its start beside the work, its end after it. Both take two seconds at most, none raises."""
 
     def __init__(self, http: httpx.AsyncClient, url: str | None, *, random: Random) -> None:
         self._http = http
@@ -37,7 +37,7 @@ class Heartbeat:
         self._starting: asyncio.Task[float] | None = None
 
     def start(self) -> None:
-        """Say that the tick has begun. Nothing waits for it but `end`: a switch must not see them the other way round."""
+        """Say that the tick has begun. Only `end` waits for it: a switch must not see them the other way round."""
         told = self._beat("start")
         if told is not None:
             limit = PINGING.total_seconds() * START_SHARE

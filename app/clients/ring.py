@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -12,7 +12,7 @@ from app.clients.http import host_of
 from app.domain.errors import PermanentFailure, TemporaryFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
 
 PATH = "/api/cron/drain"
@@ -38,6 +38,7 @@ async def ring(
     max_jobs: int,
     patience: timedelta,
     queue: str | None = None,
+    sent: asyncio.Event | None = None,
 ) -> Mapping[str, int]:
     """Have one drain run, by whoever answers at the address, and wait for it. Returns what it has counted.
 
@@ -49,6 +50,7 @@ async def ring(
         max_jobs: of users' types, at most so many.
         patience: when to give up; the drain may go on by itself.
         queue: this one alone; None: all of users'.
+        sent: is set once the request has left, so that it is in flight.
 
     Raises:
         TemporaryFailure: nobody was reached, or the drain could not be run.
@@ -61,6 +63,7 @@ async def ring(
         params=parameters if queue is None else {**parameters, "queue": queue},
         headers=[(b"Authorization", b"Bearer " + secret), (DEPTH.encode(), str(DEEPEST).encode())],
         timeout=None,  # the whole has one
+        extensions={} if sent is None else {"trace": _tracing(sent)},
     )
     host = host_of(public_url)
     try:
@@ -70,6 +73,16 @@ async def ring(
         raise TemporaryFailure(f"{host} did not answer in time") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # the last: a name no resolver takes
         raise TemporaryFailure(f"{host} could not be reached ({type(error).__name__})") from None
+
+
+def _tracing(sent: asyncio.Event) -> Callable[[str, Any], Awaitable[None]]:
+    """As httpcore tells how far a request is (its documentation, Request extensions: trace)."""
+
+    async def trace(event: str, _: Any) -> None:
+        if event.endswith(".send_request_body.complete"):
+            sent.set()
+
+    return trace
 
 
 async def _counted(http: httpx.AsyncClient, request: httpx.Request) -> Mapping[str, int]:

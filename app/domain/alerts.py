@@ -182,24 +182,23 @@ def _opened(incident: Incident, language: str) -> str:
 
 
 def _name(incident: Incident, language: str) -> str:
-    subject = _subject(incident)
+    subject, count = _subject(incident), incident.failures
     match incident.kind:
         case "job_failed":
-            return words.jobs_failed(language, subject, count=incident.failures, last=incident.last_job)
+            name = words.jobs_failed(language, subject, count=count, last=incident.last_job)
         case "source_failing":
-            return words.source_failing(language, subject, count=incident.failures)
+            name = words.source_failing(language, subject, count=count)
         case "message_failed":
-            return words.messages_failed(language, subject, count=incident.failures)
+            name = words.messages_failed(language, subject, count=count)
         case "source_blind" | "source_silent" | "source_unstable":
-            return words.source_state(language, incident.kind, subject, count=incident.failures)
+            name = words.source_state(language, incident.kind, subject, count=count)
         case "recipient_blocked":
-            return f"{words.not_reached(language, incident.kind, subject)} ({UNBLOCK} {subject})"
+            name = f"{words.not_reached(language, incident.kind, subject)} ({UNBLOCK} {subject})"
         case "channel_parked" | "quota_low":
-            return words.not_reached(language, incident.kind, subject)
+            name = words.not_reached(language, incident.kind, subject)
         case _:
-            return alertwords.opened(
-                language, incident.kind, subject, count=incident.failures, last=incident.last_job
-            )
+            name = alertwords.opened(language, incident.kind, subject, count=count, last=incident.last_job)
+    return name
 
 
 def _subject(incident: Incident) -> str:

@@ -125,7 +125,15 @@ WORDS_BY_LANGUAGE = {
 }
 
 OPENED = frozenset(
-    {"job_unknown", "jobs_overdue", "tick_overdue", "tick_failed", "config_broken", "schedule_missed", "reminder_failing"},
+    {
+        "job_unknown",
+        "jobs_overdue",
+        "tick_overdue",
+        "tick_failed",
+        "config_broken",
+        "schedule_missed",
+        "reminder_failing",
+    },
 )
 """The kinds of alerts that are worded here."""
 

@@ -25,7 +25,9 @@ class Mask:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret.strip() for secret in secrets}
-        spelt = {form for secret in known for form in (secret, quote(secret, safe=""), quote(secret), quote_plus(secret))}
+        spelt = {
+            form for secret in known for form in (secret, quote(secret, safe=""), quote(secret), quote_plus(secret))
+        }
         wanted = sorted((form for form in spelt if len(form) >= LEAST_LENGTH), key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(_expression, wanted))) if wanted else None
 

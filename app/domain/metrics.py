@@ -5,10 +5,12 @@ Source: prometheus.io/docs/instrumenting/exposition_formats (text-based format, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import timedelta
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -70,9 +72,7 @@ def exposed(families: Iterable[Family]) -> str:
 def _family(family: Family) -> str:
     lines = [f"# HELP {family.name} {_escaped(family.help)}", f"# TYPE {family.name} gauge"]
     for values, number in family.samples:
-        pairs = ",".join(
-            f'{label}="{_quoted(value)}"' for label, value in zip(family.labels, values, strict=True)
-        )
+        pairs = ",".join(f'{label}="{_quoted(value)}"' for label, value in zip(family.labels, values, strict=True))
         lines.append(f"{family.name}{f'{{{pairs}}}' if pairs else ''} {_number(number)}")
     return "\n".join(lines) + "\n"
 
@@ -95,7 +95,12 @@ def families(numbers: Numbers, *, version: str, expected_every: timedelta) -> li
     return [
         Family("wakebell_info", "The release that answers.", ("version",)).add(1, version),
         *_ticks(numbers, expected_every),
-        _listed("wakebell_jobs", f"Jobs by queue and state, {counted} each; of the first {MOST_QUEUES} queues.", ("queue", "state"), numbers.jobs),
+        _listed(
+            "wakebell_jobs",
+            f"Jobs by queue and state, {counted} each; of the first {MOST_QUEUES} queues.",
+            ("queue", "state"),
+            numbers.jobs,
+        ),
         _listed(
             "wakebell_jobs_ended_last_hour", f"Jobs that ended in the last hour, {counted}.", ("status",), numbers.ended
         ),
@@ -132,7 +137,9 @@ def _ticks(numbers: Numbers, expected_every: timedelta) -> list[Family]:
                 last.add(count, f"{section}.{name}")
     status = Family("wakebell_tick_last_status", "How the last tick ended.", ("status",))
     return [
-        Family("wakebell_tick_expected_every_seconds", "How often somebody is to ring.").add(expected_every.total_seconds()),
+        Family("wakebell_tick_expected_every_seconds", "How often somebody is to ring.").add(
+            expected_every.total_seconds()
+        ),
         Family("wakebell_tick_last_start_timestamp_seconds", "When the last tick began.").add(numbers.last_tick),
         Family("wakebell_tick_last_success_timestamp_seconds", "When the last tick ended that did not fail.").add(
             numbers.last_success

@@ -39,7 +39,7 @@ class Past:
 def judge(
     past: Sequence[Past], *, now: datetime, expected_every: timedelta, sound: bool
 ) -> tuple[list[Sign], list[Well]]:
-    """What a tick that began at `now` says of its kind; `past` has the latest first, `sound`: itself goes well so far."""
+    """What a tick that began at `now` says of its kind; `past` has the latest first. `sound`: it goes well itself."""
     signs: list[Sign] = []
     well: list[Well] = []
     gap = now - past[0].started_at if past else timedelta(0)
@@ -70,6 +70,11 @@ def _failed(past: Sequence[Past], now: datetime) -> list[Past]:
 def told(length: timedelta) -> str:
     """`7 h 3 min`, `12 min`, `40 s`: the two greatest units."""
     seconds = round(length.total_seconds())
-    parts = [(seconds // 86400, "d"), (seconds % 86400 // 3600, "h"), (seconds % 3600 // 60, "min"), (seconds % 60, "s")]
+    parts = [
+        (seconds // 86400, "d"),
+        (seconds % 86400 // 3600, "h"),
+        (seconds % 3600 // 60, "min"),
+        (seconds % 60, "s"),
+    ]
     first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
     return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count) or "0 s"

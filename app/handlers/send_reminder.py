@@ -142,7 +142,7 @@ async def _told(due: _Due) -> Outcome | None:
             starts_at=due.payload.starts_at,
             origin=due.payload.origin,
             passed=named(due.passed),
-            reason=f"it can be told to nobody: {error}",
+            reason=f"its booking cannot be told: {error}",
         )
         ctx.tally.add("messages.failed")
         ctx.tally.fail(f"reminder {due.reminder.rule.name} failed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.domain.bookings import nobody
+from app.domain.bookings import nobody, zone_of
 from app.settings.kinds import address_check, needs_address
 from app.settings.model import Recipient
 from app.settings.problems import choose, quoted
@@ -21,8 +21,13 @@ def booked(settings: Settings, booking: Booking) -> Recipient:
     """Who is told of a booking, in its language where it says one.
 
     Raises:
-        ValueError: there is no such recipient or channel, or nobody can be reached there; never with the address.
+        ValueError: there is no such recipient, channel or time zone, or nobody can be reached there; never with the
+            address.
     """
+    try:
+        zone_of(booking.timezone)
+    except ValueError as error:
+        raise ValueError(f"its timezone {error}") from None
     if booking.recipient is not None:
         recipient = settings.recipients.get(booking.recipient)
         if recipient is None:
@@ -31,7 +36,9 @@ def booked(settings: Settings, booking: Booking) -> Recipient:
                 f"there is no recipient {quoted(named)}; {choose(named, settings.recipients, none='name another')}"
             )
         return recipient
-    name = str(booking.channel)
+    if booking.channel is None:
+        raise ValueError("it names neither a recipient nor a channel")
+    name = booking.channel
     to = check_address(settings, name, booking.address or "")
     return Recipient(
         name=nobody(name),

@@ -235,7 +235,7 @@ class Settings:
     mask: Mask = field(default=NO_MASK, repr=False, compare=False)
     """Takes every secret that is configured out of a text."""
 
-    mark: str | None = None
+    mark: str | None = field(default=None, compare=False)
     """Of the file's content as it was read; None: there is none."""
 
     retention: Retention

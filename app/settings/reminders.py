@@ -40,6 +40,9 @@ CLOCK = re.compile(r"\s*(\d{1,2}):(\d\d)\s*")
 FIRST_WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+|\()", re.DOTALL)
 READING = frozenset({"select", "with", "table", "values", "("})
 
+PARAMETER = re.compile("[$][0-9]")
+"""Also within a text, where it would be harmless: PostgreSQL and its driver do not agree on how many there are."""
+
 QUERY_LENGTH = 10_000
 
 SEEN_AT = datetime(2026, 11, 30, 9, tzinfo=UTC)
@@ -119,6 +122,8 @@ def _query(table: Table) -> str | None:
     first = FIRST_WORD.match(query)
     if first is None or first[1].lower() not in READING:
         table.tell("query", "does not begin with SELECT or WITH; it may only read")
+    if PARAMETER.search(query):
+        table.tell("query", "holds a parameter ($1), and there are none; write the value itself")
     if len(query) > QUERY_LENGTH:
         table.tell("query", f"is longer than {QUERY_LENGTH:,} characters; make a view of it, and read that")
     return query

@@ -58,12 +58,12 @@ class Incidents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def list(
-        self, *, limit: int, before: int | None = None, open: bool | None = None, kind: str | None = None  # noqa: A002 - its name
+    async def list_alerts(
+        self, *, limit: int, before: int | None = None, opened: bool | None = None, kind: str | None = None
     ) -> Page[StoredAlert]:
-        """The newest first; `open` None: those that are over too."""
-        params = {"limit": limit + 1, "before": before, "open": open, "kind": kind}
-        found = [StoredAlert(**row) for row in await self._database.fetch(SQL["list"], params)]
+        """The newest first; `opened` None: those that are over too."""
+        params = {"limit": limit + 1, "before": before, "open": opened, "kind": kind}
+        found = [StoredAlert(**row) for row in await self._database.fetch(SQL["list_alerts"], params)]
         return Page(rows=found[:limit], more=len(found) > limit)
 
     async def find(self, named: int | str) -> StoredAlert | None:
@@ -93,6 +93,6 @@ class Incidents:
         found = await self._database.fetch(SQL["unmute"], {"pattern": pattern})
         return bool(found and found[0]["was_muted"])
 
-    async def mutes(self) -> list[Mute]:
+    async def list_mutes(self) -> list[Mute]:
         """What is muted now, by its pattern."""
-        return [Mute(**row) for row in await self._database.fetch(SQL["mutes"])]
+        return [Mute(**row) for row in await self._database.fetch(SQL["list_mutes"])]

@@ -1,4 +1,4 @@
--- name: list
+-- name: list_alerts
 -- A page of alerts, the newest first, with how long each is muted.
 SELECT id, key, kind, subject, reason, failures, opened_at, failed_at, resolved_at, told_at, acknowledged_at, last_job,
        CASE WHEN resolved_at IS NULL THEN wakebell.muted_until(key) END AS muted_until
@@ -37,7 +37,7 @@ RETURNING pattern, until;
 -- name: unmute
 DELETE FROM wakebell.mutes WHERE pattern = :pattern RETURNING until > now() AS was_muted;
 
--- name: mutes
+-- name: list_mutes
 SELECT pattern, until, muted_at FROM wakebell.mutes WHERE until > now() ORDER BY pattern LIMIT 1000;
 
 -- name: forget_mutes

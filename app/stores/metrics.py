@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.domain.metrics import MOST_COUNTED, MOST_QUEUES, MOST_TICKS, Numbers
 from app.stores import sql
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SQL = sql.load("metrics")
 
 LISTS = ("jobs", "oldest_due", "ended", "messages", "ticks", "alerts", "channels", "sources", "estimates")
+SECONDS = ("now", "last_tick", "last_success")
 
 
 class Metrics:
@@ -39,12 +40,6 @@ class Metrics:
         async with self._database.transaction() as db:
             await db.execute(BY_INDEX)
             [row] = await rows(db, SQL["read"], params)
-        found = {name: json_value(row.pop(name)) or [] for name in LISTS}
-        seconds = {name: _number(row.pop(name)) for name in ("now", "last_tick", "last_success")}
-        return Numbers(
-            **found, **seconds, last_status=row["last_status"], last_summary=json_value(row["last_summary"]) or {}
-        )
-
-
-def _number(value: object) -> float | None:
-    return None if value is None else float(value)  # type: ignore[arg-type] - a Decimal
+        found: dict[str, Any] = {name: json_value(row[name]) or [] for name in LISTS}
+        found |= {name: None if row[name] is None else float(row[name]) for name in SECONDS}
+        return Numbers(**found, last_status=row["last_status"], last_summary=json_value(row["last_summary"]) or {})

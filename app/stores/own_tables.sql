@@ -7,7 +7,7 @@
 SELECT clock.now, upcoming.next_at, due.ref, due.starts_at, due.all_day, due.timezone
 FROM (SELECT now() AS now) AS clock
 CROSS JOIN (
-    SELECT min(following.starts_at - make_interval(secs => rule.seconds)) AS next_at
+    SELECT wakebell.readable(min(following.starts_at - make_interval(secs => rule.seconds))) AS next_at
     FROM jsonb_to_recordset(CAST(CAST(:rules AS text) AS jsonb)) AS rule (name text, seconds double precision)
     CROSS JOIN LATERAL (
         SELECT booking.starts_at

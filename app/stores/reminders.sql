@@ -12,12 +12,20 @@ SELECT
         ORDER BY expires_at
         LIMIT 1
     ), false) AS expired,
-    EXISTS (
-        SELECT
-        FROM wakebell.messages
-        JOIN wakebell.reminders ON reminders.message_id = messages.id
-        WHERE messages.expires_at IS NOT NULL AND messages.status IN ('queued', 'retrying') AND reminders.origin <> ''
-    ) AS own_waiting,
+    coalesce((
+        SELECT true
+        FROM (
+            SELECT id
+            FROM wakebell.messages
+            WHERE expires_at IS NOT NULL AND status IN ('queued', 'retrying')
+            ORDER BY expires_at
+            LIMIT 100
+        ) AS open
+        CROSS JOIN LATERAL (
+            SELECT FROM wakebell.reminders WHERE reminders.message_id = open.id AND reminders.origin <> '' LIMIT 1
+        ) AS own
+        LIMIT 1
+    ), false) AS own_waiting,
     (
         SELECT CAST(jsonb_object_agg(name, jsonb_build_array(fingerprint, failures)) AS text)
         FROM wakebell.reminder_rules

@@ -41,7 +41,12 @@ async def test_alerts_are_listed_the_newest_first(client: httpx.AsyncClient, ids
     assert [alert["key"] for alert in rest["alerts"]] == ["source_failing:board"]
     assert rest["next_cursor"] is None
     [board] = opened["alerts"]
-    assert (board["id"], board["reason"], board["muted_until"], board["acknowledged_at"]) == (ids[0], "no feed", None, None)
+    assert (board["id"], board["reason"], board["muted_until"], board["acknowledged_at"]) == (
+        ids[0],
+        "no feed",
+        None,
+        None,
+    )
     assert [alert["subject"] for alert in jobs["alerts"]] == ["mail"]
     assert (await client.get(f"/api/alerts/{ids[0]}")).json() == board
 

@@ -33,6 +33,17 @@ async def test_the_process_lives_whatever_the_database_does(tmp_path: Path, meth
     assert response.text == ('{"status":"ok"}' if method == "GET" else "")
 
 
+async def test_that_the_process_lives_is_asked_of_no_database(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)  # noqa: FBT003 - its only way
+        async with knocking(a_service(f"postgres://127.0.0.1:{listening.getsockname()[1]}/name", tmp_path)) as http:
+            for _ in range(3):
+                await http.get("/healthz")
+
+        with pytest.raises(BlockingIOError):  # nobody has knocked there
+            listening.accept()
+
+
 @pytest.mark.parametrize("version", [None, "9999"])
 async def test_it_is_ready_with_a_schema_that_is_new_enough(database_url: str, tmp_path: Path, version: str | None):
     if version is not None:

@@ -7,7 +7,17 @@ from typing import get_args
 import pytest
 
 from app.domain import words
-from app.domain.alerts import MOST_KEPT, MOST_LINES, REASON_LENGTH, Incident, Kind, News, Undelivered, told, told_instead
+from app.domain.alerts import (
+    MOST_KEPT,
+    MOST_LINES,
+    REASON_LENGTH,
+    Incident,
+    Kind,
+    News,
+    Undelivered,
+    told,
+    told_instead,
+)
 
 LANGUAGES = list(words.WORDS_BY_LANGUAGE)
 OF_TICKS = {"tick_overdue", "tick_failed"}
@@ -57,7 +67,10 @@ def test_what_broke_is_told_with_its_reason_before_what_is_over():
 
 
 def test_what_is_only_over_does_not_ask_for_a_look():
-    assert told(News(opened=[], resolved=[incident()]), service="gigs", language="en").splitlines()[0] == "gigs: alert closed"
+    assert (
+        told(News(opened=[], resolved=[incident()]), service="gigs", language="en").splitlines()[0]
+        == "gigs: alert closed"
+    )
 
 
 def test_a_source_that_answers_and_is_blind_all_the_same_is_told_with_what_to_do():
@@ -108,13 +121,17 @@ def test_what_is_over_says_what_goes_well_or_that_nothing_is_left():
     ],
 )
 def test_jobs_that_stay_failed_are_told_with_the_recovery_and_where_they_are(subject: str, kept: int, ending: str):
-    [_, line] = told(News(opened=[], resolved=[incident(subject=subject, kept=kept)]), service="gigs", language="en").splitlines()
+    [_, line] = told(
+        News(opened=[], resolved=[incident(subject=subject, kept=kept)]), service="gigs", language="en"
+    ).splitlines()
 
     assert line == f"Jobs of {subject} go well again{ending}"
 
 
 def test_a_reason_is_cut_where_it_gets_long():
-    [_, line] = told(News(opened=[incident(reason="x" * 5000)], resolved=[]), service="gigs", language="en").splitlines()
+    [_, line] = told(
+        News(opened=[incident(reason="x" * 5000)], resolved=[]), service="gigs", language="en"
+    ).splitlines()
 
     assert line == f"Job mail failed (job 77): {'x' * (REASON_LENGTH - 1)}…"
 
@@ -133,7 +150,9 @@ def test_many_are_ten_lines_that_tell_how_many_more(count: int):
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_every_language_names_what_it_is_about(language: str, kind: Kind):
-    opened = told(News(opened=[incident(kind, "{odd} name", "because")], resolved=[]), service="gigs", language=language)
+    opened = told(
+        News(opened=[incident(kind, "{odd} name", "because")], resolved=[]), service="gigs", language=language
+    )
     over = [
         told(News(opened=[], resolved=[incident(kind, "board", healed=healed)]), service="gigs", language=language)
         for healed in (False, True)

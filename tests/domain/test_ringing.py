@@ -79,7 +79,8 @@ def test_ticks_that_were_all_killed_are_told_with_what_to_look_at():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0, "0 s"), (40, "40 s"), (60, "1 min"), (90, "1 min 30 s"), (25380, "7 h 3 min"), (90_000, "1 d 1 h")]
+    ("seconds", "told"),
+    [(0, "0 s"), (40, "40 s"), (60, "1 min"), (90, "1 min 30 s"), (25380, "7 h 3 min"), (90_000, "1 d 1 h")],
 )
 def test_a_length_of_time_is_told_in_its_two_greatest_units(seconds: float, told: str):
     assert ringing.told(timedelta(seconds=seconds)) == told

@@ -23,8 +23,9 @@ class Read:
 
 
 def parsed(text: str) -> dict[str, Read]:
-    """The families by name. AssertionError where the text breaks a rule: each line ends, a heading comes once and before
-    its samples, samples of a family stand together, none comes twice.
+    """The families by name. AssertionError where the text breaks a rule.
+
+    Each line ends; a heading comes once and before its samples; samples of a family stand together; none comes twice.
     """
     assert text.endswith("\n")
     families: dict[str, Read] = {}

@@ -363,6 +363,34 @@ async def test_a_next_try_comes_before_the_start(ctx: Context, sql: asyncpg.Conn
     assert row["wait"] < timedelta(minutes=2)  # and not five
 
 
+@pytest.mark.parametrize(
+    ("visit", "told"),
+    [
+        ("'gone', 'Asia/Bangkok'", 'there is no recipient "gone"'),
+        ("NULL, 'Asia/Bangkok'", "it names neither a recipient nor a channel"),
+        ("'me', 'Asia/Bankok'", "its timezone is no time zone that this system knows"),
+    ],
+)
+async def test_a_row_of_a_users_table_that_cannot_be_told_fails_once_and_alone(
+    ctx: Context, sql: asyncpg.Connection, run: Run, visit: str, told: str
+):
+    await sql.execute(
+        "CREATE SCHEMA shop; CREATE TABLE shop.visits AS SELECT 7 AS ref, 'Massage' AS title, "
+        f"now() + interval '3 hours' AS starts_at, who AS \"to\", zone AS timezone "
+        f"FROM (VALUES ({visit})) AS v (who, zone)"
+    )
+    reminder = dataclasses.replace(ctx.settings.reminders["day_before"], query="SELECT * FROM shop.visits")
+    object.__setattr__(ctx.settings, "reminders", {"day_before": reminder})
+    await tick(ctx)
+
+    row = await run("send_reminder")
+
+    assert row["status"] == "failed"
+    assert row["last_error"].startswith("its booking cannot be told: ")
+    assert told in row["last_error"]
+    assert await tick(ctx) == 0
+
+
 async def test_a_recipient_who_is_configured_no_longer_fails_the_job_once(
     ctx: Context, sql: asyncpg.Connection, run: Run
 ):

@@ -62,6 +62,7 @@ def test_a_query_begins_as_those_do_that_read(load_text: Load, query: str):
         ('before = "1h"\ntext = "{{ title"', "x.text: line 1"),
         ('before = "1h"\ntext = "{% if all_day %}x{% endif %}"', "x.text: line 1: makes an empty text"),
         ('before = "1h"\nquery = "DELETE FROM a"', "x.query: does not begin with SELECT or WITH"),
+        ('before = "1h"\nquery = "SELECT $1"', "x.query: holds a parameter ($1), and there are none"),
         ('before = "1h"\nquery = ""', "x.query: is empty"),
         (f'before = "1h"\nquery = "SELECT {"1" * 10_000}"', "x.query: is longer than 10,000 characters"),
         ('before = "1h"\nafter = "2h"', "x.after: there is no such key"),

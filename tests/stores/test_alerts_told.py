@@ -151,7 +151,9 @@ async def test_what_is_muted_before_it_opens_is_recorded_and_told_when_that_is_o
     assert judge.last_jobs == [last]
 
 
-@pytest.mark.parametrize("pattern", ["job_failed:mai", "job%", "job_failed_mail", "source_failing:*", "*mail*x", "j\\*"])
+@pytest.mark.parametrize(
+    "pattern", ["job_failed:mai", "job%", "job_failed_mail", "source_failing:*", "*mail*x", "j\\*"]
+)
 async def test_a_pattern_means_what_it_says_and_nothing_more(
     judge: Judge, incidents: Incidents, sql: asyncpg.Connection, pattern: str
 ):
@@ -203,12 +205,12 @@ async def test_a_later_word_about_a_pattern_counts_and_what_has_passed_is_none(i
     assert second < first
     assert await incidents.mute("a:*", first - timedelta(days=9)) is None
 
-    [mute] = await incidents.mutes()
+    [mute] = await incidents.list_mutes()
 
     assert (mute.pattern, mute.until) == ("a:*", second)
 
 
-# --------------------------------------------------------------------------------------------------- what ticks have seen
+# ------------------------------------------------------------------------------------------------- what ticks have seen
 
 
 async def test_a_sign_opens_and_ends_when_the_tick_says_so(judge: Judge):
@@ -233,7 +235,7 @@ async def test_a_configuration_is_well_for_who_has_read_it_since(judge: Judge, s
     assert judge.told == ["config_broken:file", "config_broken:file over"]
 
 
-# --------------------------------------------------------------------------------------------------------- jobs that wait
+# ------------------------------------------------------------------------------------------------------- jobs that wait
 
 
 async def test_a_type_that_nobody_handles_for_a_day_is_told_once(judge: Judge, sql: asyncpg.Connection):
@@ -255,8 +257,8 @@ async def test_a_type_that_nobody_handles_for_a_day_is_told_once(judge: Judge, s
 
 async def late_job(sql: asyncpg.Connection, minutes: float, queue: str = "mails") -> int:
     job_id: int = await sql.fetchval(
-        "INSERT INTO wakebell.jobs (type, queue, run_after) VALUES ('mail', $1, now() - make_interval(secs => $2 * 60)) "
-        "RETURNING id",
+        "INSERT INTO wakebell.jobs (type, queue, run_after) "
+        "VALUES ('mail', $1, now() - make_interval(secs => $2 * 60)) RETURNING id",
         *(queue, minutes),
     )
     return job_id
@@ -293,7 +295,10 @@ async def test_a_queue_whose_first_job_does_not_start_is_told_once_and_when_it_h
 async def test_a_queue_that_is_paused_waits_on_purpose(judge: Judge, sql: asyncpg.Connection):
     await ticked_for(sql, 9)
     await late_job(sql, 46)
-    pause = "INSERT INTO wakebell.queues (name, paused_until, pause_reason) VALUES ('mails', now() + interval '1 hour', 'x')"
+    pause = (
+        "INSERT INTO wakebell.queues (name, paused_until, pause_reason) "
+        "VALUES ('mails', now() + interval '1 hour', 'x')"
+    )
     unpause = "DELETE FROM wakebell.queues"
     seen = Seen(overdue=OVERDUE)
 
@@ -304,8 +309,13 @@ async def test_a_queue_that_is_paused_waits_on_purpose(judge: Judge, sql: asyncp
     assert judge.told == ["jobs_overdue:mails", "jobs_overdue:mails gone"]
 
 
-@pytest.mark.parametrize("script", ["", "INSERT INTO wakebell.alerts (key, kind, subject, failed_at, resolved_at) "
-                                    "VALUES ('tick_overdue:tick', 'tick_overdue', 'tick', now(), now())"])
+GAP = (
+    "INSERT INTO wakebell.alerts (key, kind, subject, failed_at, resolved_at) "
+    "VALUES ('tick_overdue:tick', 'tick_overdue', 'tick', now(), now())"
+)
+
+
+@pytest.mark.parametrize("script", ["", GAP])
 async def test_what_waited_while_nobody_rang_is_not_late(judge: Judge, sql: asyncpg.Connection, script: str):
     await ticked_for(sql, 0 if not script else 9)
     await late_job(sql, 400)
@@ -321,7 +331,8 @@ async def test_what_waited_while_nobody_rang_is_not_late(judge: Judge, sql: asyn
 
 async def test_a_schedule_that_was_missed_is_told_once_for_each_miss(judge: Judge, sql: asyncpg.Connection):
     await sql.execute(
-        "INSERT INTO wakebell.schedules (name, fingerprint, anchor_at) VALUES ('daily', 'f', now()), ('other', 'f', now())"
+        "INSERT INTO wakebell.schedules (name, fingerprint, anchor_at) "
+        "VALUES ('daily', 'f', now()), ('other', 'f', now())"
     )
     miss = (
         "UPDATE wakebell.schedules SET missed_count = missed_count + 1, missed_at = clock_timestamp(), "
@@ -344,7 +355,9 @@ async def test_a_query_of_a_reminder_that_fails_is_told_once(judge: Judge, sql: 
         "INSERT INTO wakebell.reminder_rules (name, fingerprint, failures, failed_at, last_error) "
         "VALUES ('day_before', 'f', 1, now(), 'no such column'), ('well', 'f', 0, NULL, NULL)"
     )
-    again = "UPDATE wakebell.reminder_rules SET failures = failures + 1, failed_at = clock_timestamp() WHERE failures > 0"
+    again = (
+        "UPDATE wakebell.reminder_rules SET failures = failures + 1, failed_at = clock_timestamp() WHERE failures > 0"
+    )
     well = "UPDATE wakebell.reminder_rules SET failures = 0"
     for script in ("SELECT 1", again, again, well, "SELECT 1"):
         await sql.execute(script)
@@ -354,13 +367,14 @@ async def test_a_query_of_a_reminder_that_fails_is_told_once(judge: Judge, sql: 
     assert await sql.fetchval("SELECT failures FROM wakebell.alerts") == 3
 
 
-# --------------------------------------------------------------------------------------------------- what did not arrive
+# -------------------------------------------------------------------------------------------------- what did not arrive
 
 
 async def test_an_alert_that_did_not_arrive_is_handed_on_once(judge: Judge, sql: asyncpg.Connection):
     await sql.execute(
         "INSERT INTO wakebell.messages (recipient, channel, kind, status, body, text, finished_at) VALUES "
-        "('boss', 'line', 'alert', 'failed', '', 'gigs: bad', now()), ('inbox', 'inbox', 'alert', 'failed', '', 'x', now())"
+        "('boss', 'line', 'alert', 'failed', '', 'gigs: bad', now()), "
+        "('inbox', 'inbox', 'alert', 'failed', '', 'x', now())"
     )
 
     judged = await judge()
@@ -370,7 +384,7 @@ async def test_an_alert_that_did_not_arrive_is_handed_on_once(judge: Judge, sql:
     assert dataclasses.replace(judged, told=False) == Judged(opened=0, resolved=0, open=0)
 
 
-# --------------------------------------------------------------------------------------------------------------- looking
+# -------------------------------------------------------------------------------------------------------------- looking
 
 
 async def test_alerts_are_listed_the_newest_first(judge: Judge, incidents: Incidents, sql: asyncpg.Connection):
@@ -382,10 +396,10 @@ async def test_alerts_are_listed_the_newest_first(judge: Judge, incidents: Incid
     await judge()
     await incidents.mute("*:type0", timedelta(hours=1))
 
-    page = await incidents.list(limit=2)
-    rest = await incidents.list(limit=2, before=page.rows[-1].id)
-    opened = await incidents.list(limit=9, open=True)
-    over = await incidents.list(limit=9, open=False)
+    page = await incidents.list_alerts(limit=2)
+    rest = await incidents.list_alerts(limit=2, before=page.rows[-1].id)
+    opened = await incidents.list_alerts(limit=9, opened=True)
+    over = await incidents.list_alerts(limit=9, opened=False)
 
     assert [alert.key for alert in page.rows] == ["job_failed:type2", "job_failed:type1"]
     assert (page.more, rest.more) == (True, False)
@@ -393,4 +407,4 @@ async def test_alerts_are_listed_the_newest_first(judge: Judge, incidents: Incid
     assert [alert.reason for alert in opened.rows] == ["no room", "full"]
     assert [alert.muted_until is not None for alert in opened.rows] == [False, True]
     assert [alert.subject for alert in over.rows] == ["type2"]
-    assert (await incidents.list(limit=9, kind="tick_overdue")).rows == []
+    assert (await incidents.list_alerts(limit=9, kind="tick_overdue")).rows == []

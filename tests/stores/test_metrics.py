@@ -13,6 +13,7 @@ from app.domain.metrics import MOST_COUNTED, MOST_QUEUES
 from app.stores import listings
 from app.stores.database import Database
 from app.stores.metrics import SQL, Metrics
+from app.stores.text import array
 
 
 @pytest.fixture
@@ -45,9 +46,11 @@ async def test_what_there_is_is_counted_by_name(metrics: Metrics, sql: asyncpg.C
             ('me', 'line', 'sent', '', '', now()), ('me', 'line', 'sent', '', '', now() - interval '2 days'),
             ('me', 'line', 'failed', '', '', now()), ('me', 'line', 'queued', '', '', NULL);
         INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at, summary) VALUES
-            ('http', 'failed', now() - interval '1 minute', now(), '{"duration_ms": 5}'), ('http', NULL, now(), NULL, NULL),
+            ('http', 'failed', now() - interval '1 minute', now(), '{"duration_ms": 5}'),
+            ('http', NULL, now(), NULL, NULL),
             ('http', 'ok', now() - interval '9 minutes', now() - interval '9 minutes', '{"duration_ms": 7}');
-        INSERT INTO wakebell.alerts (key, kind, subject, failed_at) VALUES ('job_failed:mail', 'job_failed', 'mail', now());
+        INSERT INTO wakebell.alerts (key, kind, subject, failed_at)
+            VALUES ('job_failed:mail', 'job_failed', 'mail', now());
         INSERT INTO wakebell.channels (name, quota_used, quota_limit) VALUES ('line', 150, 200), ('gone', 1, 2);
         INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, failures) VALUES
             ('board', 'f', 60, now(), 3), ('gone', 'f', 60, now(), 0);
@@ -122,7 +125,7 @@ async def test_a_million_jobs_and_items_are_told_by_indexes_alone(
         "most": MOST_COUNTED,
         "most_queues": MOST_QUEUES,
         "most_ticks": 100,
-        "sources": "{%s}" % ",".join(f"source{n}" for n in range(20)),
+        "sources": array([f"source{n}" for n in range(20)]),
         "channels": "{line}",
     }
 

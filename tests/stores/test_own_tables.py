@@ -60,6 +60,16 @@ async def test_what_is_due_is_found_and_what_begins_later_is_waited_for(tables: 
     assert found.next_at == min(begins - timedelta(hours=1), later - timedelta(hours=24))
 
 
+async def test_a_start_without_end_breaks_nothing(tables: OwnTables, sql: asyncpg.Connection):
+    await sql.execute("INSERT INTO shop.visits (name, begins) VALUES ('a', 'infinity'), ('b', '-infinity')")
+
+    found = await tables.due(QUERY, RULES)
+
+    assert found.rows == ()
+    assert found.next_at is not None
+    assert found.next_at > found.now
+
+
 async def test_no_row_is_nothing_due(tables: OwnTables):
     found = await tables.due(QUERY, RULES)
 

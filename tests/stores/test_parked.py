@@ -47,12 +47,24 @@ async def test_however_many_there_are_it_reads_few_pages(sql: asyncpg.Connection
     if analyzed:
         await sql.execute("VACUUM ANALYZE wakebell.jobs")
 
-    statement = str(parked.SQL["parked"].compile(dialect=dialect.dialect()))
-    [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *PARAMS))
+    statement = parked.SQL["parked"].compile(dialect=dialect.dialect())
+    params = [PARAMS[name] for name in statement.positiontup or []]
+    [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *params))
 
     assert (
         plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"] < 1200
     )  # most of them to count a thousand
 
 
-PARAMS = [20, 1000]
+PARAMS = {"most_types": 20, "most": 1000, "old_seconds": 86400.0}
+
+
+async def test_types_that_wait_for_a_day_are_told_apart(database: Database, sql: asyncpg.Connection):
+    await sql.execute(
+        "INSERT INTO wakebell.jobs (type, held, run_after) VALUES ('old', true, now() - interval '25 hours'), "
+        "('new', true, now() - interval '23 hours'), ('known', false, now() - interval '99 hours')"
+    )
+
+    found = await parked.read(database)
+
+    assert (found.types, found.old_types) == (["new", "old"], ["old"])

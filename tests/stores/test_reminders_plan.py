@@ -20,7 +20,11 @@ SELECT 'b-' || n, 'title', now() + make_interval(mins => n), 'UTC', 'me',
 FROM generate_series(1, 100000) AS n;
 UPDATE wakebell.bookings SET next_at = now() - interval '1 minute' WHERE id <= 50;
 INSERT INTO wakebell.reminders (booking, reminder, starts_at, message_id)
-SELECT ref, 'day_before', starts_at, 1 FROM wakebell.bookings WHERE id > 50;
+SELECT ref, 'day_before', starts_at, id FROM wakebell.bookings WHERE id > 50;
+INSERT INTO wakebell.messages (recipient, channel, kind, status, body, text, expires_at, finished_at)
+SELECT 'me', 'line', 'reminder', CASE WHEN n > 20000 THEN 'queued' ELSE 'sent' END, '', '', now() + interval '1 day',
+       CASE WHEN n <= 20000 THEN now() END
+FROM generate_series(1, 20010) AS n;
 """
 RULES = [Rule(name="day_before", before=timedelta(hours=24))]
 LOOK_PAGES = 300
