@@ -45,7 +45,7 @@ def look(configured: Settings) -> Found:
         mended = now - _BROKEN_AT.get(str(path), -math.inf) < LASTING
         return Found(well=Well(key=key, seconds=0 if mended else now - configured.read_at))
     try:
-        settings.load(settings.from_process())
+        settings.load({**settings.from_process(), "WAKEBELL_CONFIG": str(path)})
     except ConfigError as error:
         more = len(error.problems) - 1
         _BROKEN_AT[str(path)] = now

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-GUIDES = {name: (ROOT / "docs" / "guides" / f"{name}.md").read_text("utf-8") for name in ("testing", "jobs")}
+GUIDES = {name: (ROOT / "docs" / "guides" / f"{name}.md").read_text("utf-8") for name in ("testing", "jobs", "chats")}
 FIXTURE = "handlers/tests/conftest.py"
 
 

@@ -15,6 +15,7 @@ import pytest
 from app import tick
 from app.context import Context, Service
 from app.domain.errors import PermanentFailure
+from app.settings import address_of
 from tests.fakes.batches import API_TOKEN, CRON_SECRET, a_service, runnable
 
 CONFIGURATION = """
@@ -31,8 +32,28 @@ to = "U00000000000000000000000000000001"
 kind = "feed"
 url = "http://127.0.0.1:9/feed.xml"
 every_minutes = 30
+
+[schedules.daily]
+cron = "0 9 1 1 *"
+job = "mail"
+
+[reminders.day_before]
+before = "24h"
 """
 BROKEN = f'{CONFIGURATION}\n[alerts]\nto = ["nobody-of-that-name"]\n'
+
+HANDLER = """
+from pydantic import BaseModel
+
+
+class Payload(BaseModel):
+    pass
+
+
+async def handle(payload, ctx):
+    pass
+"""
+"""Named by the schedule; another one takes its place."""
 
 State = Callable[["Stage"], Awaitable[Any]]
 
@@ -79,6 +100,8 @@ async def stage(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "API_TOKEN": API_TOKEN,
     }.items():
         monkeypatch.setenv(name, value)
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "mail.py").write_text(HANDLER, encoding="utf-8")
     replicas = [a_service(database_url, tmp_path, CONFIGURATION) for _ in range(2)]
     stage = Stage(sql, tmp_path, replicas)
     handlers = {"mail": runnable("mail", stage.handle)}
@@ -88,6 +111,8 @@ async def stage(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "VALUES ('board', $1, 1800, now(), now() + interval '9 days', now())",
         replicas[0].settings.sources["board"].fingerprint,
     )
+    await stage.ring()  # what is configured is known from now on
+    await sql.execute("DELETE FROM wakebell.ticks")
     yield stage
     await sql.close()
 
@@ -115,6 +140,12 @@ async def break_file(stage: Stage) -> None:
 
 async def mend_file(stage: Stage) -> None:
     (stage.folder / "wakebell.toml").write_text(f"{CONFIGURATION}\n# mended\n", encoding="utf-8")
+
+
+async def block(stage: Stage) -> None:
+    configured = stage.replicas[0].settings
+    address = address_of(configured, configured.recipients["me"])
+    await stage.replicas[0].stores.reach.block(address=address, name="me", channel="line", reason="they left")
 
 
 async def nothing(_: Stage) -> None:
@@ -206,6 +237,24 @@ PROVOKED: list[tuple[State, State, str, str | None]] = [
         script("UPDATE wakebell.channels SET low_until = now()"),
         "Messages of channel line run low for this month",
         "Channel line has messages enough again",
+    ),
+    (
+        block,
+        script("UPDATE wakebell.recipients SET blocked_at = NULL"),
+        "Recipient me is not reached any more, see whether the address is right (wakebell unblock me): they left",
+        "Recipient me is written to again",
+    ),
+    (
+        script("UPDATE wakebell.schedules SET missed_at = now(), missed_slot = '2026-11-30 09:00+00'"),
+        script("UPDATE wakebell.schedules SET fired_at = clock_timestamp()"),
+        "Schedule daily was missed: 2026-11-30T09:00Z",
+        "Schedule daily fires again",
+    ),
+    (
+        script("UPDATE wakebell.reminder_rules SET failures = 1, failed_at = now(), last_error = 'no such column'"),
+        script("UPDATE wakebell.reminder_rules SET failures = 0"),
+        "The query of reminder day_before fails (in a row: 1): no such column",
+        "The query of reminder day_before goes well again",
     ),
     (
         script(

@@ -8,7 +8,7 @@ CREATE TABLE wakebell.conversations (
     spent_on date,                                  -- the day, in UTC, that the next two columns are about
     tokens bigint NOT NULL DEFAULT 0,               -- of a model
     replies integer NOT NULL DEFAULT 0,             -- made by a model
-    last_at timestamptz NOT NULL DEFAULT now(),
+    last_at timestamptz NOT NULL DEFAULT now(),     -- the last thing said, or the last look at what is kept longer
     CONSTRAINT conversations_chat_key_key UNIQUE (chat, key)
 );
 
@@ -51,3 +51,43 @@ CREATE TABLE wakebell.said (
 
 CREATE INDEX said_old_idx ON wakebell.said (received_at) WHERE answered_at IS NOT NULL;
 CREATE INDEX said_conversation_idx ON wakebell.said (conversation_id, id);
+
+-- News is held back from this conversation until then; and since when nobody is there, who has blocked the bot.
+ALTER TABLE wakebell.conversations
+    ADD COLUMN muted_until timestamptz,
+    ADD COLUMN left_at timestamptz;
+
+-- Who has given a command in a chat, or has tried to guess what invites to it.
+CREATE TABLE wakebell.watchers (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    chat text NOT NULL,
+    person text NOT NULL,                           -- by the provider
+    invited_at timestamptz,
+    guessed_on date,                                -- the day, in UTC, that the next column is about
+    guesses integer NOT NULL DEFAULT 0,
+    guessed_in bigint,                              -- the last message that was one: a repeat of it is none
+    CONSTRAINT watchers_chat_person_key UNIQUE (chat, person)
+);
+
+-- What they watch for, and where they are told.
+CREATE TABLE wakebell.watches (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    watcher_id bigint NOT NULL REFERENCES wakebell.watchers (id) ON DELETE CASCADE,
+    conversation_id bigint NOT NULL REFERENCES wakebell.conversations (id) ON DELETE CASCADE,
+    phrases text[] NOT NULL CHECK (cardinality(phrases) > 0),
+    mark text NOT NULL,                             -- the phrases as they are compared, in order
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT watches_watcher_id_conversation_id_mark_key UNIQUE (watcher_id, conversation_id, mark)
+);
+
+CREATE INDEX watches_conversation_idx ON wakebell.watches (conversation_id);
+
+-- The conversation that a recipient stands for; NULL: the name is one of the configuration's.
+CREATE FUNCTION wakebell.conversation_of(recipient text)
+RETURNS bigint
+LANGUAGE sql
+IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT CAST(substring(recipient FROM '^chats/[a-z0-9_-]+/([0-9]{1,18})$') AS bigint)
+$$;

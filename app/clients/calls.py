@@ -84,7 +84,7 @@ async def call(call: Call, calls: Calls, reaching: Reaching, *, seconds: float) 
     try:
         return await _follow(call, calls, reaching, ends)
     except TimeoutError:
-        raise Unanswered(f"{call.url.host} did not answer within {seconds:g} s") from None
+        raise Unanswered(f"{call.url.host} did not answer within {seconds:.3g} s") from None
 
 
 def place_of(url: httpx.URL, calls: Calls) -> Place | None:

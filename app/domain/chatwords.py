@@ -35,11 +35,8 @@ class ChatWords:
     enough: str
     """To somebody who has used up a day's answers."""
 
-    uninvited: str
-    """To somebody who is not on the list of those who may ask."""
-
     invited: str
-    """To somebody whose invitation was right."""
+    """To somebody whose invitation was right: commands work now."""
 
     handover: tuple[str, ...]
     """By which somebody asks for a person."""
@@ -51,8 +48,7 @@ WORDS_BY_LANGUAGE = {
         handed_over="I am passing this on to a member of our team, who will answer you here.",
         wanted="Somebody in the chat {chat} asks for a person",
         enough="That was a lot for one day. Please write again tomorrow, or ask for a member of our team.",
-        uninvited="This chat is by invitation only. If you have an invitation code, please send it.",
-        invited="Welcome! You can ask me anything now.",
+        invited="Welcome! You can give commands here now: help lists them.",
         handover=("human", "staff", "agent", "operator", "real person", "talk to a person", "speak to a person"),
     ),
     "th": ChatWords(
@@ -60,8 +56,7 @@ WORDS_BY_LANGUAGE = {
         handed_over="กำลังส่งต่อให้เจ้าหน้าที่ เจ้าหน้าที่จะตอบกลับที่นี่",
         wanted="มีคนในแชต {chat} ขอคุยกับเจ้าหน้าที่",
         enough="วันนี้คุยกันมากแล้ว โปรดเขียนมาใหม่พรุ่งนี้ หรือพิมพ์ว่า เจ้าหน้าที่ เพื่อคุยกับเจ้าหน้าที่",
-        uninvited="แชตนี้สำหรับผู้ได้รับเชิญเท่านั้น หากมีรหัสเชิญ โปรดส่งมา",
-        invited="ยินดีต้อนรับ ตอนนี้ถามได้เลย",
+        invited="ยินดีต้อนรับ ตอนนี้ใช้คำสั่งได้แล้ว พิมพ์ คำสั่ง เพื่อดูรายการ",
         handover=("เจ้าหน้าที่", "พนักงาน", "แอดมิน", "คุยกับคน", "ติดต่อคน"),
     ),
     "vi": ChatWords(
@@ -69,8 +64,7 @@ WORDS_BY_LANGUAGE = {
         handed_over="Tôi đang chuyển cho nhân viên, họ sẽ trả lời bạn tại đây.",
         wanted="Có người trong cuộc trò chuyện {chat} muốn gặp nhân viên",
         enough="Hôm nay đã trao đổi khá nhiều. Vui lòng nhắn lại vào ngày mai, hoặc yêu cầu gặp nhân viên.",
-        uninvited="Cuộc trò chuyện này chỉ dành cho người được mời. Nếu có mã mời, vui lòng gửi mã.",
-        invited="Chào mừng bạn! Bây giờ bạn có thể hỏi.",
+        invited="Chào mừng bạn! Bây giờ bạn có thể dùng lệnh tại đây: gõ trợ giúp để xem.",
         handover=("nhân viên", "người thật", "tư vấn viên", "gặp người", "hỗ trợ viên"),
     ),
     "my": ChatWords(
@@ -78,8 +72,7 @@ WORDS_BY_LANGUAGE = {
         handed_over="ဝန်ထမ်းထံ လွှဲပြောင်းပေးနေပါသည်။ ဝန်ထမ်းက ဤနေရာတွင် ပြန်ဖြေပါမည်။",
         wanted="{chat} တွင် တစ်စုံတစ်ယောက်က ဝန်ထမ်းနှင့် ပြောလိုပါသည်",
         enough="ယနေ့အတွက် မေးခွန်းများ ပြည့်သွားပါပြီ။ မနက်ဖြန် ထပ်ရေးပါ၊ သို့မဟုတ် ဝန်ထမ်း ဟု ရေးပါ။",
-        uninvited="ဤစကားပြောခန်းသည် ဖိတ်ကြားထားသူများအတွက်သာ ဖြစ်ပါသည်။ ဖိတ်ကြားကုဒ် ရှိပါက ပို့ပေးပါ။",
-        invited="ကြိုဆိုပါသည်။ ယခု မေးနိုင်ပါပြီ။",
+        invited="ကြိုဆိုပါသည်။ ယခု အမိန့်များ သုံးနိုင်ပါပြီ။ အကူအညီ ဟု ရေး၍ ကြည့်ပါ။",
         handover=("ဝန်ထမ်း", "လူနဲ့ပြော", "လူနှင့်ပြော", "အက်ဒမင်"),
     ),
 }

@@ -21,7 +21,7 @@ MASKED = "[secret]"
 class Mask:
     """Replaces each of the secrets, also as an address spells it."""
 
-    __slots__ = ("_pattern",)
+    __slots__ = ("_pattern", "_wanted")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret.strip() for secret in secrets}
@@ -29,11 +29,15 @@ class Mask:
             form for secret in known for form in (secret, quote(secret, safe=""), quote(secret), quote_plus(secret))
         }
         wanted = sorted((form for form in spelt if len(form) >= LEAST_LENGTH), key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(_expression, wanted))) if wanted else None
+        self._wanted = wanted
+        self._pattern = re.compile("|".join(map(_expression, wanted)))
 
     def __call__(self, text: str) -> str:
         """The text without them."""
-        return text if self._pattern is None else self._pattern.sub(MASKED, text)
+        for form in self._wanted:  # nearly always none is there, and this is ten times as fast as the pattern
+            if form in text:
+                return self._pattern.sub(MASKED, text)
+        return text
 
 
 def _expression(secret: str) -> str:

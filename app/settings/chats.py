@@ -124,10 +124,20 @@ class ChatSettings:
     """Words that ask for a person; none: nobody can."""
 
     allow: frozenset[str] | None = field(default=None, repr=False)
-    """The provider's ids of those who may ask; None: everybody, unless there is an invitation."""
+    """The provider's ids of those who may give commands; None: nobody is named. Everybody may talk."""
 
     invitation: str | None = field(default=None, repr=False)
-    """Whoever says it may ask from then on."""
+    """Whoever says it may give commands from then on."""
+
+    @property
+    def commands(self) -> bool:
+        """Whether anybody may give any."""
+        return self.allow is not None or self.invitation is not None
+
+    def allows(self, person: str | None, invited: bool) -> bool:  # noqa: FBT001 - a fact about that person
+        """Whether that person may. `invited`: has said the invitation once, which counts as long as there is one."""
+        named = self.allow is not None and person in self.allow
+        return person is not None and (named or (invited and self.invitation is not None))
 
     @property
     def path(self) -> str:
@@ -209,7 +219,7 @@ def _common(table: Table, service: Service, folder: Path) -> dict[str, Any]:
     words = table.texts("handover", example="human")
     allow = table.texts("allow", example="env:NAME")
     if table.values.get("allow") == []:
-        table.tell("allow", "is empty, so that nobody could ask; name some ids, or remove the line")
+        table.tell("allow", "is empty, so that nobody could give commands; name some ids, or remove the line")
     model = table.table("model")
     return {
         "job": _job(table),

@@ -148,6 +148,9 @@ class Recipient:
     """The name of the recipient who is told in its place while its channel takes nothing or nobody is at its address;
     sure to be there, and another one. Its own fallback is not asked."""
 
+    muted_until: datetime | None = None
+    """What is owed is told after that. Only somebody who watches by a command in a chat has said so."""
+
     @property
     def zone(self) -> tzinfo:
         """`timezone`, which is sure to be known."""

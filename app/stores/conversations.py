@@ -81,7 +81,7 @@ class Conversations:
         """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
-            await db.execute(SQL["freeze"], {"id": inbound.id, "reply": json.dumps([clean(text) for text in texts])})
+            await freeze_in(db, inbound.id, texts)
             if tokens is not None:
                 await db.execute(SQL["spend"], {"conversation": inbound.conversation_id, "tokens": tokens})
 
@@ -166,6 +166,11 @@ class Conversations:
 def queue_of(chat: str) -> str:
     """Of the jobs that answer in this chat."""
     return f"{QUEUE}{chat}"
+
+
+async def freeze_in(db: AsyncConnection, said: int, texts: Sequence[str]) -> None:
+    """The reply to a message, as it will be sent; the first one that was made stays."""
+    await db.execute(SQL["freeze"], {"id": said, "reply": json.dumps([clean(text) for text in texts])})
 
 
 async def _remember_in(db: AsyncConnection, conversation: int, turns: Sequence[Turn], most: int) -> None:

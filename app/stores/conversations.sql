@@ -163,15 +163,27 @@ SELECT EXISTS (
 
 -- name: prune
 -- Conversations in which nothing was said for so long, with all that belongs to them; and what was delivered so long ago.
-WITH old AS (
-    DELETE FROM wakebell.conversations WHERE id = ANY (ARRAY(
-        SELECT id FROM wakebell.conversations
-        WHERE last_at < now() - make_interval(secs => CAST(:keep_seconds AS double precision))
-          AND NOT coalesce(paused_until > now(), false)
-        ORDER BY last_at
-        LIMIT :most
-        FOR UPDATE SKIP LOCKED))
+-- Where somebody still watches something, or a person has taken over, only the turns go; and it is looked at again after
+-- as long.
+WITH silent AS MATERIALIZED (
+    SELECT c.id, coalesce(c.paused_until > now(), false) OR watched.id IS NOT NULL AS kept
+    FROM wakebell.conversations AS c
+    LEFT JOIN LATERAL (
+        SELECT w.id FROM wakebell.watches AS w WHERE w.conversation_id = c.id LIMIT 1
+    ) AS watched ON true
+    WHERE c.last_at < now() - make_interval(secs => CAST(:keep_seconds AS double precision))
+    ORDER BY c.last_at
+    LIMIT :most
+    FOR UPDATE OF c SKIP LOCKED
+), old AS (
+    DELETE FROM wakebell.conversations WHERE id = ANY (ARRAY(SELECT silent.id FROM silent WHERE NOT silent.kept))
     RETURNING id
+), kept AS (
+    UPDATE wakebell.conversations SET last_at = now()
+    WHERE id = ANY (ARRAY(SELECT silent.id FROM silent WHERE silent.kept))
+    RETURNING id
+), forgotten AS (
+    DELETE FROM wakebell.turns WHERE conversation_id IN (SELECT kept.id FROM kept)
 ), heard AS (
     DELETE FROM wakebell.said WHERE id = ANY (ARRAY(
         SELECT id FROM wakebell.said
@@ -182,4 +194,4 @@ WITH old AS (
         FOR UPDATE SKIP LOCKED))
     RETURNING id
 )
-SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM heard) AS pruned;
+SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM kept) + (SELECT count(*) FROM heard) AS pruned;

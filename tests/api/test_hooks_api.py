@@ -14,6 +14,7 @@ import pytest
 from app import main, settings
 from app.api import bodies
 from app.context import Service
+from app.stores import database
 from tests.api.doors import NOWHERE, calling
 from tests.hooks import senders
 from tests.hooks.senders import GITHUB, STANDARD, STRIPE
@@ -257,7 +258,11 @@ async def test_a_compressed_body_is_refused(client_alone: httpx.AsyncClient):
     assert told(answer)[0] == 415
 
 
-async def test_without_a_database_the_provider_is_to_come_again(client_alone: httpx.AsyncClient):
+async def test_without_a_database_the_provider_is_to_come_again(
+    client_alone: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database, "CONNECT_WAITS", ())
+
     answer = await send(client_alone, "events", senders.standard(EVENT))
 
     assert answer.status_code == 503

@@ -27,6 +27,7 @@ SHELL = [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```"
 ENVIRON = {
     "LINE_CHANNEL_ACCESS_TOKEN": "token",
     "LINE_CHANNEL_SECRET": "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "MODEL_TOKEN": "sk-token",
     "MESSENGER_APP_SECRET": "a1b2c3d4e5f60718293a4b5c6d7e8f90",
     "MESSENGER_VERIFY_TOKEN": "a-word-of-ours",
     "MESSENGER_PAGE_TOKEN": "EAAtoken",
@@ -35,8 +36,17 @@ ENVIRON = {
 }
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a configuration's own files are."""
+    (tmp_path / "assistant.txt").write_text("You answer for a clinic.")
+    monkeypatch.chdir(tmp_path)
+
+
 def kinds(written: str) -> set[str]:
-    """Of the chats that a configuration has."""
+    """Of the chats that a configuration has. What stands for one table belongs to the chat of that name above it."""
+    if written.startswith("[chats.line.model]"):
+        written = f"{TOML[0]}\n{written}"
     problems = Problems()
     values: Any = resolve(tomllib.loads(written), ENVIRON, "wakebell.toml", (), problems)
     root = Table("wakebell.toml", (), values, problems)

@@ -36,6 +36,19 @@ async def test_rows_past_their_time_go(ctx: Context, sql: asyncpg.Connection, ru
     assert [found[0] for found in await sql.fetch("SELECT trigger FROM wakebell.ticks")] == ["young"]
 
 
+async def test_events_go_when_no_provider_repeats_them_any_more(ctx: Context, sql: asyncpg.Connection, run: Run):
+    await sql.execute(
+        "INSERT INTO wakebell.events (door, event_id, aged_from) VALUES "
+        "('hooks.shop', 'old', now() - interval '15 days'), ('hooks.shop', 'young', now() - interval '13 days')"
+    )
+    await plan.plan(ctx, await seen(ctx))
+
+    await run("prune_rows")
+
+    assert [found[0] for found in await sql.fetch("SELECT event_id FROM wakebell.events")] == ["young"]
+    assert not (await seen(ctx)).prunable
+
+
 async def test_more_than_a_portion_is_left_to_a_later_tick(ctx: Context, sql: asyncpg.Connection, run: Run):
     await sql.execute(OLD_TICKS, prune_rows.MOST + 1)
     await plan.plan(ctx, await seen(ctx))

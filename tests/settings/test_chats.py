@@ -180,7 +180,7 @@ def test_nothing_secret_is_shown(read: Read, folder: Path):
         ("reply_budget_seconds = 61\n", "chats.line.reply_budget_seconds: must be a number from 1 to 60, not 61"),
         ('pause_hours = "12"\n', "chats.line.pause_hours: must be a number from 0 to 720"),
         ('handover = "human"\n', "chats.line.handover: must be a list of texts"),
-        ("allow = []\n", "chats.line.allow: is empty, so that nobody could ask"),
+        ("allow = []\n", "chats.line.allow: is empty, so that nobody could give commands"),
         ('invitation = "1234567"\n', "chats.line.invitation: could be guessed; write one of at least 8 characters"),
         ("model = 5\n", "chats.line.model: must be a table, not 5; write [model] above its keys"),
     ],
