@@ -90,6 +90,8 @@ class Composer:
     def __call__(self, owed: Owed) -> list[Body]:
         """The messages; none where the recipient may not be told now."""
         recipient = self._recipient
+        if recipient.muted_until is not None and recipient.muted_until > owed.now:
+            return []
         most = recipient.max_messages_per_day
         full_since = owed.told_at[most - 1] if most is not None and len(owed.told_at) >= most else None
         if quiet.held_until(owed.now, recipient.zone, recipient.quiet_hours, full_since=full_since) is not None:

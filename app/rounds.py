@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from app import plugins
-from app.domain import identity, matching
+from app.domain import identity, matching, watches
 from app.domain.errors import ServiceError, TemporaryFailure
 from app.domain.items import Unchanged
-from app.stores.items import Match
+from app.settings.watched import chats_that_tell, may_be_told
+from app.stores.items import Match, Watching
 from app.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pydantic import BaseModel
 
     from app.domain.items import Fetched, Item
     from app.domain.matching import Judged
     from app.domain.subscriptions import Subscription
-    from app.settings import SourceSettings
+    from app.domain.watches import Watched
+    from app.settings import Settings, SourceSettings
     from app.sources import Reading
 
 log = logging.getLogger(__name__)
@@ -84,6 +86,17 @@ def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscr
     if slow:
         log.warning("pattern took too long", extra={"source": source, "subscriptions": sorted(slow)})
     return found
+
+
+def watching(settings: Settings) -> Watching | None:
+    """What keeping a round asks about people who watch by commands in chats; None: nobody may."""
+    chats = chats_that_tell(settings)
+
+    async def match(items: Sequence[Item], watched: Sequence[Watched]) -> list[Match]:
+        told = await in_thread(lambda: list(watches.told_of(items, may_be_told(settings, watched))))
+        return [Match(key=item.key, recipient=recipient, subscriptions=labels) for item, recipient, labels in told]
+
+    return Watching(chats=chats, match=match) if chats else None
 
 
 def _bug(source: SourceSettings, error: Exception) -> TemporaryFailure:

@@ -13,6 +13,7 @@ from app.domain.errors import DatabaseUnavailable, SchemaOutdated
 from app.domain.limits import GRACE, PINGING
 from app.fan_out import FanOut
 from app.plans import messages
+from app.settings.watched import chats_that_tell
 from app.stores.looks import About
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
         own=[runnable.type for runnable in runnables.values() if runnable.own],
         sources=list(ctx.settings.sources),
         recipients=list(ctx.settings.recipients),
+        chats=chats_that_tell(ctx.settings),
         most_a_day=composing.most_a_day(ctx.settings),
         held_until=partial(composing.held_until, ctx.settings),
         kept=ctx.settings.retention,

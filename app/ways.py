@@ -22,6 +22,7 @@ from app.domain.errors import Failure
 from app.domain.quota import READ_EVERY, Spending
 from app.domain.reach import LOOK_AGAIN
 from app.settings import address_of
+from app.settings.watched import chats_that_tell
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -107,7 +108,7 @@ async def _way(recipient: Recipient, ctx: Context, *, by: datetime | None, stand
 
 async def _spread(way: Way, known: _Known, standing: Standing, limit: int) -> Way:
     """In time for the month's messages to last."""
-    others = sum(known.channel.name == other.channel for other in known.ctx.settings.recipients.values())
+    others = await _others(known.channel.name, known.ctx)
     spending = Spending(
         limit=limit,
         used=standing.allowance.used,
@@ -124,6 +125,14 @@ async def _spread(way: Way, known: _Known, standing: Standing, limit: int) -> Wa
         await known.ctx.stores.reach.mark_low(known.channel.name, reason, until=ends)
     wait = min(verdict.at - standing.now, LOOK_AGAIN)
     return dataclasses.replace(way, wait=wait, closed=verdict.spent, reason=reason)
+
+
+async def _others(channel: str, ctx: Context) -> int:
+    """How many are told by this channel: recipients of the configuration, and conversations."""
+    configured = ctx.settings
+    named = sum(channel == other.channel for other in configured.recipients.values())
+    chats = [chat for chat in chats_that_tell(configured) if configured.chats[chat].channel == channel]
+    return named + (await ctx.stores.watches.count_listeners(chats) if chats else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,6 +68,8 @@ def test_the_checks_still_look_at_the_service(tmp_path: Path):
 def test_its_configuration_is_taken(tmp_path: Path):
     (tmp_path / "wakebell.toml").write_text("\n".join(shown("toml")).replace("min = {", "# min = {"))
     environ = {
+        "STRIPE_SIGNING_SECRET": "whsec_of-stripe-are-any-text-of-so-many",
+        "CALL_URL_SECRET": "whsec_eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHg=",
         "WAKEBELL_CONFIG": str(tmp_path / "wakebell.toml"),
         "LINE_CHANNEL_ACCESS_TOKEN": "a-token",
         "LINE_USER_ID": "U" + "0" * 32,

@@ -9,7 +9,10 @@ from pydantic import BaseModel
 
 from app import ways
 from app.composing import Composer, most_items
+from app.domain import watches
 from app.domain.jobs import Discard, Settled, Snooze
+from app.domain.reach import LOOK_AGAIN
+from app.settings import watched
 
 if TYPE_CHECKING:
     from app.context import Context
@@ -21,8 +24,12 @@ AFTER = frozenset({"fetch_source"})
 """Waits for the round's fetches, so that one tick's news is one message; but not for a source that hangs."""
 
 
+KEPT = timedelta(days=1)
+"""What is owed to somebody who watches, and whom the configuration does not know: another replica may have a newer one."""
+
+
 class Payload(BaseModel):
-    """Whom, by the name in the configuration."""
+    """Whom, by the name in the configuration, or of a conversation."""
 
     recipient: str
 
@@ -34,6 +41,10 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     quiet hours, or on a day that has had its messages, the job is done without one, and a later tick plans another.
     """
     recipient = ctx.settings.recipients.get(payload.recipient)
+    if recipient is None and (conversation := watches.conversation_of(payload.recipient)) is not None:
+        recipient = watched.listener(ctx.settings, await ctx.stores.watches.listener(conversation))
+        if recipient is None:
+            return await _nobody_watches(payload.recipient, ctx)
     if recipient is None:
         return Discard(f'the configuration has no recipient "{payload.recipient}"')
     way = await ways.find(recipient, ctx)
@@ -51,3 +62,9 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     )
     ctx.tally.add("messages.composed", composed)
     return Settled()
+
+
+async def _nobody_watches(recipient: str, ctx: Context) -> Outcome:
+    """Nobody in that conversation may be told."""
+    left = await ctx.stores.watches.drop(recipient, keep=KEPT)
+    return Snooze(LOOK_AGAIN) if left else Discard("nobody there watches anything, or may be told")

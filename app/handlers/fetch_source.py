@@ -244,6 +244,7 @@ async def _store(this: _Round, fetched: Fetched, *, unexplained: bool = False) -
         watch=source.watch,
         merge_with=[other.name for other in ctx.settings.sources.values() if other.watch.merge_within],
         unexplained=unexplained,
+        watching=rounds.watching(ctx.settings),
     )
     if stored is not None:
         _tell_state(this, stored)

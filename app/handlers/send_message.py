@@ -7,12 +7,13 @@ import dataclasses
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from app import plugins, ways
-from app.domain import quota, reach
+from app.domain import quota, reach, watches
 from app.domain.errors import (
     Blocked,
     DatabaseUnavailable,
@@ -283,6 +284,8 @@ async def _block(sending: _Sending, reason: str) -> Outcome:
     trying, ctx = sending.trying, sending.ctx
     if _unnamed(trying.kind, trying.message.recipient, ctx):
         return await _give_up(trying, reason, ctx)
+    if (conversation := watches.conversation_of(trying.message.recipient)) is not None:
+        return await _gone(sending, reason, conversation)
     if sending.address is not None:
         await ctx.stores.reach.block(
             address=sending.address, name=trying.message.recipient, channel=sending.channel.name, reason=reason
@@ -293,6 +296,24 @@ async def _block(sending: _Sending, reason: str) -> Outcome:
     await ctx.stores.messages.take_back(ctx.current_job, trying.message.id, reason)
     ctx.tally.add("messages.failed")
     ctx.tally.fail(f"channel {trying.message.channel} failed")
+    return Settled()
+
+
+async def _gone(sending: _Sending, reason: str, conversation: int) -> Outcome:
+    """Whoever watched by a command in a chat has blocked the bot, which is no fault: nothing waits for them."""
+    trying, ctx, name = sending.trying, sending.ctx, sending.trying.message.recipient
+    if sending.address is not None:
+        others = map(partial(address_of, ctx.settings), ctx.settings.recipients.values())
+        await ctx.stores.reach.block(
+            address=sending.address,
+            name=name,
+            channel=sending.channel.name,
+            reason=reason,
+            alert=sending.address in others,
+        )
+    await ctx.stores.messages.take_back(ctx.current_job, trying.message.id, reason)
+    await ctx.stores.watches.leave(name, conversation)
+    log.info("watcher gone", extra={**_about(trying), "reason": reason})
     return Settled()
 
 

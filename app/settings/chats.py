@@ -1,4 +1,4 @@
-"""`[chats.x]` and `[memory]`: who may talk to the service, what answers, and how much of it is remembered."""
+"""`[chats.x]` and `[memory]`: where people talk to the service, what answers, and how much of it is remembered."""
 
 from __future__ import annotations
 

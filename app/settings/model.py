@@ -15,7 +15,7 @@ from app.settings.memory import MemorySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
     from pathlib import Path
 
     from pydantic import BaseModel

@@ -28,6 +28,7 @@ from app.stores.schedules import Schedules
 from app.stores.schema import schema_state
 from app.stores.sources import Sources
 from app.stores.ticks import Ticks
+from app.stores.watches import Watches
 
 if TYPE_CHECKING:
     from app.stores.database import Database
@@ -59,6 +60,7 @@ class Stores:
     schedules: Schedules
     sources: Sources
     ticks: Ticks
+    watches: Watches
 
     async def require_schema(self) -> None:
         """Asks once a process whether the schema is at least this release's; a newer one serves as well.
@@ -100,4 +102,5 @@ def over(database: Database) -> Stores:
         schedules=Schedules(database),
         sources=Sources(database),
         ticks=Ticks(database),
+        watches=Watches(database),
     )

@@ -299,6 +299,9 @@ WITH well AS (
                     WHERE jobs.type = alert.subject AND jobs.judged_finish IS NOT NULL
                       AND jobs.status IN ('pending', 'running', 'failed'))
                 WHEN 'message_failed' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
+                    AND NOT EXISTS (
+                        SELECT FROM wakebell.watches
+                        WHERE watches.conversation_id = wakebell.conversation_of(alert.subject))
                 WHEN 'recipient_blocked' THEN alert.subject <> ALL (CAST(CAST(:recipients AS text) AS text[]))
                 WHEN 'channel_parked' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))
                 WHEN 'quota_low' THEN alert.subject <> ALL (CAST(CAST(:channels AS text) AS text[]))

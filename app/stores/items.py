@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from app.domain import identity
 from app.domain.identity import UNSAID
 from app.domain.watching import UNWATCHED
-from app.stores import hosts, jobs, keys, messages, sources, sql, states
+from app.stores import hosts, jobs, keys, messages, sources, sql, states, watches
 from app.stores.database import rows
 from app.stores.keys import kept_key
 from app.stores.sources import Complete
 from app.stores.text import array, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.domain.jobs import Job
     from app.domain.manners import Visited
     from app.domain.recognition import Keyed
+    from app.domain.watches import Watched
     from app.domain.watching import Watch
     from app.stores.database import Database
     from app.stores.keys import Sorted
@@ -55,6 +56,17 @@ class Match:
 
     detailed: bool = False
     """A template tells it: its text and its fields are kept too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Who watches for what, by commands in chats."""
+
+    chats: Sequence[str]
+    """In which that may be; not empty."""
+
+    match: Callable[[Sequence[Item], Sequence[Watched]], Awaitable[Sequence[Match]]]
+    """Which of these new items whom of these is to hear of. Waits for nothing but a thread: a transaction is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +113,7 @@ class Items:
         watch: Watch = UNWATCHED,
         merge_with: Sequence[str] = (),
         unexplained: bool = False,
+        watching: Watching | None = None,
     ) -> Round | None:
         """Store a complete round, all of it or nothing.
 
@@ -111,6 +124,8 @@ class Items:
 
         `marked` are the items as `identity.marked` has them, by `apart`; worked out here where it is not given.
         `merge_with` are the sources, with itself, of which nobody hears the same twice, where `watch` says so.
+
+        `watching` tells who watches for what is new, by commands in chats; asked only where something is.
 
         `note` words the inbox's note of a first round from the number of known items. None: the source has been
         given another address meanwhile, nothing was written and it is planned again.
@@ -127,6 +142,8 @@ class Items:
                 return None
             found = identity.marked(fetched.items, apart) if marked is None else marked
             by_key = await keys.sort_in(db, source, state, found, apart.ignored, whole=fetched.whole)
+            if watching is not None:
+                matches = [*matches, *await _watched_in(db, by_key, state, watching)]
             empty = unexplained or await _lists_no_more_in(db, source, fetched, state["primed_at"])
             counted = await self._add_in(
                 db,
@@ -239,6 +256,18 @@ def _match(match: Match, by_key: Sorted) -> Mapping[str, object]:
         "recipient": match.recipient,
         "subscriptions": list(match.subscriptions),
     }
+
+
+async def _watched_in(
+    db: AsyncConnection, by_key: Sorted, state: Mapping[str, Any], watching: Watching
+) -> Sequence[Match]:
+    """What people watch for, among the items that nobody has seen. Read once, and not for a silent first round."""
+    if state["primed_at"] is None or not by_key.unknown:
+        return ()
+    watched = await watches.watched_in(db, watching.chats)
+    if not watched:
+        return ()
+    return await watching.match([keyed.mark.item for keyed in by_key.kept if keyed.key in by_key.unknown], watched)
 
 
 async def _lists_no_more_in(db: AsyncConnection, source: str, fetched: Fetched, primed_at: datetime | None) -> bool:

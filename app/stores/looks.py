@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
+from app.domain import watches
 from app.domain.alerts import SOURCE_FAILURES
 from app.domain.ringing import Past
 from app.stores import sql
@@ -52,7 +53,11 @@ class About:
 
     sources: Sequence[str]
     recipients: Sequence[str]
+
     kept: Kept
+    chats: Sequence[str] = ()
+    """In which somebody may watch something, and be told as a recipient is."""
+
     schedules: Collection[Schedule] = ()
 
     overdue: timedelta | None = None
@@ -143,6 +148,7 @@ def _params(about: About) -> dict[str, Any]:
         "users": json.dumps(list(about.users)),
         "most": MOST,
         "recipients": json.dumps([{"name": name, "most": about.most_a_day.get(name)} for name in about.recipients]),
+        "chats": array(about.chats),
         "names": array(about.sources),
         "sources": array(about.sources),
         "source_failures": SOURCE_FAILURES,
@@ -163,7 +169,7 @@ def _look(row: dict[str, Any], about: About) -> Look:
     tellable: list[str] = []
     held = 0
     for owed in owing:
-        until = about.held_until(owed["name"], now, _instant(owed["full_since"]))
+        until = _held_until(owed, about, now)
         if until is not None and not owed["composing"]:
             due.append(until)
         if until is not None or owed["waits"]:
@@ -182,6 +188,13 @@ def _look(row: dict[str, Any], about: About) -> Look:
         tellable=tuple(tellable),
         held=held,
     )
+
+
+def _held_until(owed: Mapping[str, Any], about: About, now: datetime) -> datetime | None:
+    if watches.conversation_of(owed["name"]) is None:
+        return about.held_until(owed["name"], now, _instant(owed["full_since"]))
+    muted = _instant(owed["muted_until"])
+    return muted if muted is not None and muted > now else None
 
 
 def _instant(written: str | None) -> datetime | None:

@@ -1,5 +1,6 @@
 -- name: look
--- What there is for `plan`, by the database's clock: to which of these recipients something is owed, and how much of
+-- What there is for `plan`, by the database's clock: to which of these recipients, or in which conversation of these
+-- chats, something is owed, and how much of
 -- it (to 1,000); whether a job is there to compose it, and whether that waits; and, of those who want no more than `most`
 -- messages a day, when they were told for the last time but so many. And whether a message has lost its job.
 SELECT
@@ -7,7 +8,7 @@ SELECT
     (
         SELECT CAST(jsonb_agg(to_jsonb(found)) AS text)
         FROM (
-            SELECT wanted.name, open.count, composing.waits IS NOT NULL AS composing, composing.waits IS TRUE AS waits,
+            SELECT wanted.name, wanted.muted_until, open.count, composing.waits IS NOT NULL AS composing, composing.waits IS TRUE AS waits,
                 CASE WHEN wanted.most IS NOT NULL THEN (
                     SELECT messages.created_at
                     FROM wakebell.messages
@@ -15,7 +16,36 @@ SELECT
                     ORDER BY messages.id DESC
                     LIMIT 1 OFFSET wanted.most - 1)
                 END AS full_since
-            FROM jsonb_to_recordset(CAST(CAST(:recipients AS text) AS jsonb)) AS wanted (name text, most integer)
+            FROM (
+                SELECT named.name, named.most, CAST(NULL AS timestamptz) AS muted_until
+                FROM jsonb_to_recordset(CAST(CAST(:recipients AS text) AS jsonb)) AS named (name text, most integer)
+                UNION ALL
+                SELECT owing.recipient, NULL, c.muted_until
+                FROM (  -- one probe of the index for each who is owed something
+                    WITH RECURSIVE each AS (
+                        (
+                            SELECT o.recipient
+                            FROM wakebell.owed AS o
+                            WHERE o.message_id IS NULL
+                            ORDER BY o.recipient, o.id
+                            LIMIT 1
+                        )
+                        UNION ALL
+                        SELECT (
+                            SELECT o.recipient
+                            FROM wakebell.owed AS o
+                            WHERE o.message_id IS NULL AND o.recipient > each.recipient
+                            ORDER BY o.recipient, o.id
+                            LIMIT 1
+                        )
+                        FROM each
+                        WHERE each.recipient IS NOT NULL
+                    )
+                    SELECT each.recipient FROM each WHERE each.recipient IS NOT NULL
+                ) AS owing
+                JOIN wakebell.conversations AS c ON c.id = wakebell.conversation_of(owing.recipient)
+                WHERE c.chat = ANY (CAST(CAST(:chats AS text) AS text[]))
+            ) AS wanted
             CROSS JOIN LATERAL (
                 SELECT count(*) AS count
                 FROM (

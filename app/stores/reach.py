@@ -73,9 +73,9 @@ class Reach:
         """The channel's digests are kept apart for the rest of the month. Marked already: nothing changes."""
         await self._database.fetch(SQL["mark_low"], {"channel": channel, "until": until, "reason": clean(reason)})
 
-    async def block(self, *, address: str, name: str, channel: str, reason: str) -> None:
-        """Never call this address again."""
-        params = {"address": address, "name": name, "channel": channel, "reason": clean(reason)}
+    async def block(self, *, address: str, name: str, channel: str, reason: str, alert: bool = True) -> None:
+        """Never call this address again. Without an alert where it is for whoever is there to say so, and no fault."""
+        params = {"address": address, "name": name, "channel": channel, "reason": clean(reason), "alert": alert}
         await self._database.fetch(SQL["block"], params)
 
     async def unblock(self, *, address: str, name: str) -> bool:

@@ -129,13 +129,16 @@ WHERE name = CAST(:channel AS text) AND (low_until IS NULL OR low_until <= now()
 
 -- name: block
 -- Nobody is reached at this address: it is not called again.
-INSERT INTO wakebell.recipients AS known (address, name, channel, blocked_at, blocked_reason)
-VALUES (CAST(:address AS text), CAST(:name AS text), CAST(:channel AS text), now(), CAST(:reason AS text))
+INSERT INTO wakebell.recipients AS known (address, name, channel, blocked_at, blocked_reason, judged_block)
+VALUES (
+    CAST(:address AS text), CAST(:name AS text), CAST(:channel AS text), now(), CAST(:reason AS text),
+    CASE WHEN NOT CAST(:alert AS boolean) THEN now() END)
 ON CONFLICT (address) DO UPDATE SET
     name = excluded.name,
     channel = excluded.channel,
     blocked_at = coalesce(known.blocked_at, excluded.blocked_at),
-    blocked_reason = excluded.blocked_reason;
+    blocked_reason = excluded.blocked_reason,
+    judged_block = CASE WHEN known.blocked_at IS NULL THEN excluded.judged_block ELSE known.judged_block END;
 
 -- name: unblock
 -- A person says that somebody is there again; what is owed there is told by the next tick.

@@ -101,9 +101,9 @@ class Watches:
         found = await self._database.fetch(SQL["found"], {"chat": chat, "key": clean(key, limit=500)})
         return int(found[0]["id"]) if found else None
 
-    async def leave(self, chat: str, conversation: int) -> None:
+    async def leave(self, recipient: str, conversation: int) -> None:
         """Nobody is there any more: nothing is kept for them."""
-        params = {"conversation": conversation, "recipient": watches.recipient_name(chat, conversation)}
+        params = {"conversation": conversation, "recipient": recipient}
         await self._database.fetch(SQL["leave"], params)
 
     async def come_back(self, conversation: int) -> None:
