@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from app.clients import recall
 from app.domain.conversations import Turn
 from app.domain.errors import MemoryUnavailable
-from app.settings import address_of
+from app.domain.watches import recipient_name
+from app.settings import address_of, watched
+from app.settings.addresses import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 BLOCKED = "has blocked the bot, or removed it"
 
 REACH = frozenset({"follow", "unfollow"})
+PRESENCE = frozenset({"join", "leave"})
+"""The same of a group."""
 
 
 async def hear(service: Service, chat: ChatSettings, events: Sequence[Said]) -> bool:
@@ -46,7 +50,7 @@ async def hear(service: Service, chat: ChatSettings, events: Sequence[Said]) -> 
     told = [said for said in fresh if said.id in new]
     await _take_over(service, chat, [said for said in told if said.kind == "staff"])
     for said in told:
-        if said.kind in REACH:
+        if said.kind in REACH | PRESENCE:
             await _reach(service, chat, said)
     return any(not one.answered for one in heard)
 
@@ -84,16 +88,38 @@ async def _take_over(service: Service, chat: ChatSettings, said: Sequence[Said])
 
 async def _reach(service: Service, chat: ChatSettings, said: Said) -> None:
     """Somebody has blocked the bot, or does so no more: recipients at that address. Out of order, the later counts."""
-    stores = service.stores
-    if said.at is not None and await stores.conversations.superseded(chat.name, said.conversation, REACH, said.at):
+    stores, kinds = service.stores, REACH if said.kind in REACH else PRESENCE
+    if said.at is not None and await stores.conversations.superseded(chat.name, said.conversation, kinds, said.at):
         return
-    for recipient in _recipients(service.settings, chat, said):
+    if chat.commands:
+        await _watchers(service, chat, said)
+    for recipient in _recipients(service.settings, chat, said) if said.kind in REACH else ():
         address = address_of(service.settings, recipient)
         if said.kind == "follow":
             await stores.reach.unblock(address=address, name=recipient.name)
         else:
             await stores.reach.block(address=address, name=recipient.name, channel=recipient.channel, reason=BLOCKED)
         log.info("recipient told of itself", extra={"recipient": recipient.name, "kind": said.kind})
+
+
+async def _watchers(service: Service, chat: ChatSettings, said: Said) -> None:
+    """Those who watch by commands in that conversation: nothing is owed to them while nobody is there."""
+    stores, configured = service.stores, service.settings
+    conversation = await stores.watches.find(chat.name, said.conversation)
+    if conversation is None:
+        return
+    name, to = recipient_name(chat.name, conversation), watched.destination(configured, chat, said.address)
+    address = fingerprint(configured.channels[chat.channel], to) if chat.channel and to else None
+    if _recipients(configured, chat, said):  # it is somebody of the configuration, whose block is an alert
+        address = None
+    if said.kind in ("follow", "join"):
+        await stores.watches.come_back(conversation)
+        if address is not None:
+            await stores.reach.unblock(address=address, name=name)
+        return
+    if address is not None and said.kind == "unfollow":  # what was composed already is not sent
+        await stores.reach.block(address=address, name=name, channel=str(chat.channel), reason=BLOCKED, alert=False)
+    await stores.watches.leave(name, conversation)
 
 
 def _recipients(settings: Settings, chat: ChatSettings, said: Said) -> list[Recipient]:

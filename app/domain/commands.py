@@ -12,7 +12,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from app.domain import digests
 from app.domain.commandwords import aliases_of, durations_of, off_of
@@ -20,8 +20,6 @@ from app.domain.folding import fold, spelt
 from app.domain.textcut import well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from app.domain.commandwords import Name
 
 MOST_PHRASES = 10
@@ -65,6 +63,15 @@ class Command:
     """What stands behind the command's word, as it was written."""
 
 
+class TooMuch(Exception):
+    """A watch that is beyond a limit."""
+
+    def __init__(self, what: Literal["many", "long"], most: int) -> None:
+        super().__init__(what)
+        self.what = what
+        self.most = most
+
+
 def parse(text: str, language: str) -> Command | None:
     """The command that a text is; None: it is an ordinary one. Whether it can be followed is said by its reply."""
     if len(text) > TEXT_LENGTH:
@@ -86,18 +93,18 @@ def phrases_of(rest: str) -> tuple[str, ...]:
     """The phrases of a watch, each once, in one line and without what cannot be seen; none: nothing was written.
 
     Raises:
-        ValueError: there are too many of them, or one is too long: "many" or "long".
+        TooMuch: there are too many of them, or one is too long.
     """
     phrases: dict[str, str] = {}
     for written in COMMA.split(rest):
         phrase = " ".join(written.split()).strip(QUOTES).strip()
         if len(phrase) > PHRASE_LENGTH:
-            raise ValueError("long")
+            raise TooMuch("long", PHRASE_LENGTH)
         shown = digests.plain_title(phrase)
         if fold(shown):
             phrases.setdefault(fold(shown), shown)
     if len(phrases) > MOST_PHRASES:
-        raise ValueError("many")
+        raise TooMuch("many", MOST_PHRASES)
     return tuple(phrases.values())
 
 
@@ -139,9 +146,3 @@ def _takes(name: Name, rest: str) -> bool:
     if name in ALONE:
         return not rest
     return name != "latest" or not rest or number_of(rest) is not None
-
-
-def listed(phrases: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-    """Each watch with its number, in lines."""
-    for number, words in enumerate(phrases, 1):
-        yield f"{number}. {', '.join(map(digests.shown_words, words))}"

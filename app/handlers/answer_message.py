@@ -8,6 +8,7 @@ What was frozen is sent by every later try as it is. Whether an earlier try has 
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from app import answering, plugins, talking
+from app import answering, commanding, plugins, talking
 from app.answering import Postponed, Reply
 from app.composing import notes
 from app.domain import chats, chatwords, conversations
-from app.domain.conversations import Turn
+from app.domain.conversations import Inbound, Turn
 from app.domain.errors import Blocked, Failure, MemoryUnavailable, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Settled
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.clients.recall import Recall
+    from app.commanding import Order
     from app.context import Context
-    from app.domain.conversations import Inbound
     from app.domain.jobs import Outcome
     from app.settings.chats import ChatSettings
 
@@ -58,7 +59,11 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
     if chat is None:  # or not yet: another replica may have a newer configuration
         raise TemporaryFailure(f'the configuration has no chat "{inbound.chat}"')
     async with talking.remembering(ctx.settings) as recall:
-        answering_ = _Answering(ctx=ctx, inbound=inbound, chat=chat, recall=recall)
+        understood = await commanding.understand(inbound, chat, ctx)
+        ordinary = understood if isinstance(understood, Inbound) else inbound
+        answering_ = _Answering(ctx=ctx, inbound=ordinary, chat=chat, recall=recall)
+        if not isinstance(understood, Inbound):
+            return await answering_.obey(understood)
         if inbound.paused:
             await answering_.end("a person answers")
             return Settled()
@@ -75,6 +80,9 @@ class _Answering:
     chat: ChatSettings
     recall: Recall | None
 
+    remembered: bool = True
+    """What is said here is part of the talk."""
+
     @property
     def module(self) -> Any:
         return plugins.load("app.chats", self.chat.kind)
@@ -85,12 +93,19 @@ class _Answering:
         texts, fault = self.inbound.reply, None
         if texts is None:
             reply = await self._reply()
-            texts, fault = self._cut(reply), reply.fault
+            texts, fault = self._cut(reply.texts), reply.fault
             if not texts:
                 await self.end("nothing to say")
                 return Settled()
             await self._stores.freeze(self.ctx.current_job, self.inbound, texts, tokens=reply.tokens)
         return await self._send(texts, fault=fault)
+
+    async def obey(self, order: Order) -> Outcome:
+        """A command, also where a person of the house has taken over. It is not remembered: it is no talk."""
+        texts = self.inbound.reply
+        if texts is None and order != "obeyed":
+            texts = await commanding.obey(order, self.inbound, self.chat, self.ctx, cut=self._cut)
+        return await dataclasses.replace(self, remembered=False)._send(texts or (), fault=None)
 
     async def _hand_over(self) -> Outcome:
         """The person is told that somebody comes, and whoever hears of alerts that somebody is wanted."""
@@ -127,12 +142,12 @@ class _Answering:
         known.sort(key=lambda turn: turn.at)
         return conversations.newest([turn for turn in known if turn.mark != self._mark("person")], most=self._most)
 
-    def _cut(self, reply: Reply) -> tuple[str, ...]:
+    def _cut(self, wholes: Sequence[str]) -> tuple[str, ...]:
         """As many messages as the provider takes at once, each as long as it takes."""
         module = self.module
         cut = [
             text
-            for whole in reply.texts
+            for whole in wholes
             for text in chats.split(whole, limit=module.TEXT_LIMIT, length=module.length, most=module.MOST_TEXTS)
         ]
         return tuple(cut[: module.MOST_TEXTS])
@@ -172,7 +187,7 @@ class _Answering:
         if said:
             text = "\n\n".join(said)
             turns.append(Turn(mark=self._mark("service"), side="service", text=text, at=inbound.now))
-        turns = [turn for turn in turns if turn.text]
+        turns = [turn for turn in turns if turn.text and self.remembered]
         elsewhere = await self._remembered_elsewhere(turns)
         await self._stores.answer(
             ctx.current_job,
@@ -189,7 +204,7 @@ class _Answering:
             ctx.tally.fail(f"chat {self.chat.name} failed")
 
     async def _remembered_elsewhere(self, turns: Sequence[Turn]) -> bool:
-        if self.recall is None:
+        if self.recall is None or not turns:
             return False
         try:
             await self.recall.add(self.chat.name, self.inbound.key, turns, most=self._most)

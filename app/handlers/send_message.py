@@ -7,7 +7,6 @@ import dataclasses
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -258,6 +257,8 @@ async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
         await messages.give_up(job, obstacle.message_id, reason, uncertain=True)
     else:
         await messages.take_back(job, obstacle.message_id, reason)
+    if obstacle.blocked and (conversation := watches.conversation_of(obstacle.recipient)) is not None:
+        await ctx.stores.watches.leave(obstacle.recipient, conversation)
     return Settled()
 
 
@@ -303,13 +304,13 @@ async def _gone(sending: _Sending, reason: str, conversation: int) -> Outcome:
     """Whoever watched by a command in a chat has blocked the bot, which is no fault: nothing waits for them."""
     trying, ctx, name = sending.trying, sending.ctx, sending.trying.message.recipient
     if sending.address is not None:
-        others = map(partial(address_of, ctx.settings), ctx.settings.recipients.values())
+        known = [one.name for one in ctx.settings.recipients.values() if address_of(ctx.settings, one) == sending.address]
         await ctx.stores.reach.block(
             address=sending.address,
-            name=name,
+            name=known[0] if known else name,
             channel=sending.channel.name,
             reason=reason,
-            alert=sending.address in others,
+            alert=bool(known),
         )
     await ctx.stores.messages.take_back(ctx.current_job, trying.message.id, reason)
     await ctx.stores.watches.leave(name, conversation)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app import plugins
-from app.settings.addresses import address_of
 from app.settings.booked import check_address
 from app.settings.chats import CHATS
 from app.settings.model import Recipient
@@ -55,13 +54,4 @@ def listener(settings: Settings, found: Listener | None) -> Recipient | None:
         timezone=settings.service.timezone,
         language=chat.language,
         muted_until=found.muted_until,
-    )
-
-
-def shares_its_address(settings: Settings, recipient: Recipient) -> bool:
-    """Whether somebody of the configuration is at the same address: then what becomes of it is told."""
-    address = address_of(settings, recipient)
-    return any(
-        one.channel == recipient.channel and address_of(settings, one) == address
-        for one in settings.recipients.values()
     )

@@ -1,0 +1,245 @@
+"""Commands that allowed people give in a chat: whether a message is one, what it does, and what is answered.
+
+    text --is a command, or may be the invitation--> may this person? --yes--> an order: effect and reply, committed at once
+      `--neither-------------------------------------------'--no--> an ordinary text, answered as it would be without
+
+Whoever is not allowed learns nothing of it: nor that there are commands, nor whether a guess was near.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import logging
+from typing import TYPE_CHECKING, Literal
+
+from app.domain import chatwords, commands, commandwords, watches, when
+from app.domain.bookings import zone_of
+from app.domain.commands import Command
+from app.domain.digests import shown_link, shown_title, shown_words
+from app.domain.folding import contains, fold
+from app.domain.messages import DigestItem
+from app.settings.watched import destination
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from app.context import Context
+    from app.domain.conversations import Inbound
+    from app.domain.watches import Watch
+    from app.settings.chats import ChatSettings
+    from app.stores.watches import Kept, Obeying
+
+log = logging.getLogger(__name__)
+
+GUESSES_A_DAY = 5
+"""Of one person. What is tried beyond is not compared any more."""
+
+HIDDEN = "…"
+"""In place of what may be the invitation, and is not looked at any more: it is not to be remembered."""
+
+Order = Command | Literal["invitation", "obeyed"]
+"""`obeyed`: an earlier try has, and the text is gone."""
+
+
+async def understand(inbound: Inbound, chat: ChatSettings, ctx: Context) -> Order | Inbound:
+    """What an allowed person wants; or the message, as it is to be answered like any other."""
+    if not chat.commands:
+        return inbound
+    if inbound.reply is not None and not inbound.text:
+        return "obeyed"
+    if inbound.person is None:
+        return inbound
+    if chat.invitation is not None and _could_be(inbound.text, chat.invitation):
+        return await _guessed(inbound, inbound.person, chat.invitation, ctx)
+    command = commands.parse(inbound.text, chat.language)
+    if command is None or not await _may(inbound.person, chat, ctx):
+        return inbound
+    return command
+
+
+async def obey(
+    order: Command | Literal["invitation"],
+    inbound: Inbound,
+    chat: ChatSettings,
+    ctx: Context,
+    *,
+    cut: Callable[[Sequence[str]], tuple[str, ...]],
+) -> tuple[str, ...]:
+    """Do it, and commit it with its reply, as `cut` makes texts for the provider of it. Once: a repeat is told the same.
+
+    Raises:
+        LeaseLost: another one has the job; nothing is done.
+    """
+    async with ctx.stores.watches.obeying(ctx.current_job, inbound) as obeying:
+        if obeying.frozen is not None:
+            return obeying.frozen
+        if order == "invitation":
+            await obeying.invite()
+            said = chatwords.words_of(chat.language).invited
+        else:
+            said = await _Obeyed(inbound=inbound, chat=chat, ctx=ctx, obeying=obeying).reply(order)
+        texts = cut([said])
+        await obeying.freeze(texts, secret=order == "invitation")
+    log.info("command obeyed", extra={"chat": chat.name, "command": getattr(order, "name", order)})
+    return texts
+
+
+# ------------------------------------------------------------------------------------------------------- who may
+
+
+async def _may(person: str, chat: ChatSettings, ctx: Context) -> bool:
+    if chat.allows(person, False):
+        return True
+    return chat.invitation is not None and await ctx.stores.watches.is_invited(chat.name, person)
+
+
+def _could_be(text: str, invitation: str) -> bool:
+    """By its length alone: what is longer or shorter cannot be right, and is no guess."""
+    return len(text.strip().encode()) == len(invitation.encode())
+
+
+async def _guessed(inbound: Inbound, person: str, invitation: str, ctx: Context) -> Order | Inbound:
+    """A guess is counted before it is looked at: two at once are two."""
+    tried = await ctx.stores.watches.guess(inbound.chat, person, said=inbound.id)
+    if tried > GUESSES_A_DAY:
+        # Right or wrong alike: nobody is to tell by the answer.
+        await ctx.stores.watches.reword(inbound.id, HIDDEN)
+        return dataclasses.replace(inbound, text=HIDDEN)
+    given, right = (hashlib.sha256(word.encode()).digest() for word in (inbound.text.strip(), invitation))
+    return "invitation" if hmac.compare_digest(given, right) else inbound
+
+
+# ----------------------------------------------------------------------------------------------- what is done and said
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Obeyed:
+    """One command, in the transaction of its effect."""
+
+    inbound: Inbound
+    chat: ChatSettings
+    ctx: Context
+    obeying: Obeying
+
+    @property
+    def words(self) -> commandwords.CommandWords:
+        return commandwords.words_of(self.chat.language)
+
+    async def reply(self, command: Command) -> str:
+        """What is answered, once it is done."""
+        match command.name:
+            case "help":
+                return self.words.help
+            case "watch":
+                return await self._watch(command.rest)
+            case "unwatch":
+                return await self._unwatch(command.rest)
+            case "list":
+                return await self._list()
+            case "mute":
+                return await self._mute(command.rest)
+            case "latest":
+                return await self._latest(command.rest)
+            case "status":
+                return await self._status()
+
+    async def _watch(self, rest: str) -> str:
+        words = self.words
+        if destination(self.ctx.settings, self.chat, self.inbound.address) is None:
+            return words.not_here
+        try:
+            phrases = commands.phrases_of(rest)
+        except commands.TooMuch as fault:
+            told = words.long_phrase if fault.what == "long" else words.many_phrases
+            return told.format(most=fault.most)
+        if not phrases:
+            return words.which
+        known = await self.obeying.watches()
+        if not await self.obeying.add(phrases, most=commands.MOST_WATCHES):
+            return words.many_watches.format(most=commands.MOST_WATCHES)
+        now = await self.obeying.watches()
+        number = _number_of(phrases, now)
+        told = words.known if len(now) == len(known) else words.watching
+        return told.format(number=number, phrases=_shown(now[number - 1].phrases))
+
+    async def _unwatch(self, rest: str) -> str:
+        watched = await self.obeying.watches()
+        number = commands.number_of(rest)
+        if number is None:
+            try:
+                phrases = commands.phrases_of(rest)
+            except commands.TooMuch:
+                return self.words.not_watched
+            if not phrases:
+                return self.words.which_not
+            number = _number_of(phrases, watched)
+        if not 1 <= number <= len(watched):
+            return self.words.not_watched
+        watch = watched[number - 1]
+        await self.obeying.remove(watch)
+        return self.words.unwatched.format(phrases=_shown(watch.phrases))
+
+    async def _list(self) -> str:
+        watched = await self.obeying.watches()
+        if not watched:
+            return self.words.nothing_watched
+        lines = (f"{number}. {_shown(watch.phrases)}" for number, watch in enumerate(watched, 1))
+        return "\n".join([self.words.watched, *lines])
+
+    async def _mute(self, rest: str) -> str:
+        length = commands.mute_of(rest, self.chat.language)
+        if length is None:
+            return self.words.how_long
+        standing = await self.obeying.mute(length)
+        return self._muted(standing.muted_until, standing.now) or self.words.unmuted
+
+    async def _latest(self, rest: str) -> str:
+        most, sources = commands.latest_of(rest), list(self.ctx.settings.sources)
+        watched = await self.obeying.watches()
+        if not watched:
+            items = await self.obeying.latest(sources, most=most)
+            return "\n\n".join(map(self._told, items)) or self.words.no_items
+        items = [item for item in await self.obeying.latest(sources) if _matches(item, watched)]
+        return "\n\n".join(map(self._told, items[:most])) or self.words.no_matches
+
+    async def _status(self) -> str:
+        words, standing = self.words, await self.obeying.standing()
+        at = words.no_tick if standing.last_at is None else self._when(standing.last_at, standing.now)
+        muted = self._muted(standing.muted_until, standing.now) or words.not_muted
+        return f"{words.status.format(sources=len(self.ctx.settings.sources), at=at)}\n{muted}"
+
+    def _muted(self, until: datetime | None, now: datetime) -> str | None:
+        if until is None or until <= now:
+            return None
+        return self.words.muted.format(until=self._when(until, now))
+
+    def _when(self, at: datetime, now: datetime) -> str:
+        zone = zone_of(self.ctx.settings.service.timezone)
+        return when.told(at, now=now, zone=zone, language=self.chat.language)
+
+    def _told(self, kept: Kept) -> str:
+        """As a digest tells it."""
+        item = DigestItem(title=kept.title, link=kept.link, source=kept.source, subscriptions=())
+        lines = (shown_title(item, self.chat.language), shown_link(kept.link or ""))
+        return "\n".join(filter(None, lines))
+
+
+def _number_of(phrases: Sequence[str], watched: Sequence[Watch]) -> int:
+    """Of the watch with just these phrases; 0: there is none."""
+    asked = set(map(fold, phrases))
+    return next((n for n, watch in enumerate(watched, 1) if set(map(fold, watch.phrases)) == asked), 0)
+
+
+def _matches(item: Kept, watched: Sequence[Watch]) -> bool:
+    """By its title; or it was owed for one of them, whose words its text had."""
+    if not item.labels.isdisjoint(watches.label(watch.phrases) for watch in watched):
+        return True
+    title = fold(item.title)
+    return any(contains(title, phrase) for watch in watched for phrase in watch.phrases)
+
+
+def _shown(phrases: Sequence[str]) -> str:
+    return ", ".join(map(shown_words, phrases))
