@@ -23,10 +23,11 @@ from app.domain.messages import DigestItem
 from app.settings.watched import destination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
     from app.context import Context
+    from app.domain.commandwords import Name
     from app.domain.conversations import Inbound
     from app.domain.watches import Watch
     from app.settings.chats import ChatSettings
@@ -68,7 +69,7 @@ async def obey(
     *,
     cut: Callable[[Sequence[str]], tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """Do it, and commit it with its reply, as `cut` makes texts for the provider of it. Once: a repeat is told the same.
+    """Do it, and commit it with its reply, which `cut` makes fit for the provider. Once: a repeat is told the same.
 
     Raises:
         LeaseLost: another one has the job; nothing is done.
@@ -91,7 +92,7 @@ async def obey(
 
 
 async def _may(person: str, chat: ChatSettings, ctx: Context) -> bool:
-    if chat.allows(person, False):
+    if chat.allows(person, invited=False):
         return True
     return chat.invitation is not None and await ctx.stores.watches.is_invited(chat.name, person)
 
@@ -130,21 +131,19 @@ class _Obeyed:
 
     async def reply(self, command: Command) -> str:
         """What is answered, once it is done."""
-        match command.name:
-            case "help":
-                return self.words.help
-            case "watch":
-                return await self._watch(command.rest)
-            case "unwatch":
-                return await self._unwatch(command.rest)
-            case "list":
-                return await self._list()
-            case "mute":
-                return await self._mute(command.rest)
-            case "latest":
-                return await self._latest(command.rest)
-            case "status":
-                return await self._status()
+        followed: dict[Name, Callable[[str], Awaitable[str]]] = {
+            "help": self._help,
+            "latest": self._latest,
+            "list": self._list,
+            "mute": self._mute,
+            "status": self._status,
+            "unwatch": self._unwatch,
+            "watch": self._watch,
+        }
+        return await followed[command.name](command.rest)
+
+    async def _help(self, _: str) -> str:
+        return self.words.help
 
     async def _watch(self, rest: str) -> str:
         words = self.words
@@ -182,7 +181,7 @@ class _Obeyed:
         await self.obeying.remove(watch)
         return self.words.unwatched.format(phrases=_shown(watch.phrases))
 
-    async def _list(self) -> str:
+    async def _list(self, _: str) -> str:
         watched = await self.obeying.watches()
         if not watched:
             return self.words.nothing_watched
@@ -205,7 +204,7 @@ class _Obeyed:
         items = [item for item in await self.obeying.latest(sources) if _matches(item, watched)]
         return "\n\n".join(map(self._told, items[:most])) or self.words.no_matches
 
-    async def _status(self) -> str:
+    async def _status(self, _: str) -> str:
         words, standing = self.words, await self.obeying.standing()
         at = words.no_tick if standing.last_at is None else self._when(standing.last_at, standing.now)
         muted = self._muted(standing.muted_until, standing.now) or words.not_muted

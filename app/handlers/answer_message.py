@@ -8,7 +8,6 @@ What was frozen is sent by every later try as it is. Whether an earlier try has 
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
@@ -60,10 +59,9 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
         raise TemporaryFailure(f'the configuration has no chat "{inbound.chat}"')
     async with talking.remembering(ctx.settings) as recall:
         understood = await commanding.understand(inbound, chat, ctx)
-        ordinary = understood if isinstance(understood, Inbound) else inbound
-        answering_ = _Answering(ctx=ctx, inbound=ordinary, chat=chat, recall=recall)
         if not isinstance(understood, Inbound):
-            return await answering_.obey(understood)
+            return await _Answering(ctx=ctx, inbound=inbound, chat=chat, recall=recall, talk=False).obey(understood)
+        answering_ = _Answering(ctx=ctx, inbound=understood, chat=chat, recall=recall)
         if inbound.paused:
             await answering_.end("a person answers")
             return Settled()
@@ -80,8 +78,8 @@ class _Answering:
     chat: ChatSettings
     recall: Recall | None
 
-    remembered: bool = True
-    """What is said here is part of the talk."""
+    talk: bool = True
+    """It is to be remembered."""
 
     @property
     def module(self) -> Any:
@@ -101,11 +99,11 @@ class _Answering:
         return await self._send(texts, fault=fault)
 
     async def obey(self, order: Order) -> Outcome:
-        """A command, also where a person of the house has taken over. It is not remembered: it is no talk."""
+        """A command, also where a person of the house has taken over. It is no talk, and not remembered."""
         texts = self.inbound.reply
         if texts is None and order != "obeyed":
             texts = await commanding.obey(order, self.inbound, self.chat, self.ctx, cut=self._cut)
-        return await dataclasses.replace(self, remembered=False)._send(texts or (), fault=None)
+        return await self._send(texts or (), fault=None)
 
     async def _hand_over(self) -> Outcome:
         """The person is told that somebody comes, and whoever hears of alerts that somebody is wanted."""
@@ -187,7 +185,7 @@ class _Answering:
         if said:
             text = "\n\n".join(said)
             turns.append(Turn(mark=self._mark("service"), side="service", text=text, at=inbound.now))
-        turns = [turn for turn in turns if turn.text and self.remembered]
+        turns = [turn for turn in turns if turn.text and self.talk]
         elsewhere = await self._remembered_elsewhere(turns)
         await self._stores.answer(
             ctx.current_job,

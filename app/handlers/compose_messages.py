@@ -25,7 +25,7 @@ AFTER = frozenset({"fetch_source"})
 
 
 KEPT = timedelta(days=1)
-"""What is owed to somebody who watches, and whom the configuration does not know: another replica may have a newer one."""
+"""What is owed to somebody who may not be told, by this configuration: another replica may have a newer one."""
 
 
 class Payload(BaseModel):

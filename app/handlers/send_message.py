@@ -304,7 +304,9 @@ async def _gone(sending: _Sending, reason: str, conversation: int) -> Outcome:
     """Whoever watched by a command in a chat has blocked the bot, which is no fault: nothing waits for them."""
     trying, ctx, name = sending.trying, sending.ctx, sending.trying.message.recipient
     if sending.address is not None:
-        known = [one.name for one in ctx.settings.recipients.values() if address_of(ctx.settings, one) == sending.address]
+        known = [
+            one.name for one in ctx.settings.recipients.values() if address_of(ctx.settings, one) == sending.address
+        ]
         await ctx.stores.reach.block(
             address=sending.address,
             name=known[0] if known else name,

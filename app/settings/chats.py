@@ -134,7 +134,7 @@ class ChatSettings:
         """Whether anybody may give any."""
         return self.allow is not None or self.invitation is not None
 
-    def allows(self, person: str | None, invited: bool) -> bool:  # noqa: FBT001 - a fact about that person
+    def allows(self, person: str | None, *, invited: bool) -> bool:
         """Whether that person may. `invited`: has said the invitation once, which counts as long as there is one."""
         named = self.allow is not None and person in self.allow
         return person is not None and (named or (invited and self.invitation is not None))

@@ -25,7 +25,11 @@ def chats_that_tell(settings: Settings) -> list[str]:
 def may_be_told(settings: Settings, watched: Iterable[Watched]) -> list[Watched]:
     """Without those of people who may not give commands any more, and of chats that are gone."""
     telling = set(chats_that_tell(settings))
-    return [one for one in watched if one.chat in telling and settings.chats[one.chat].allows(one.person, one.invited)]
+    return [
+        one
+        for one in watched
+        if one.chat in telling and settings.chats[one.chat].allows(one.person, invited=one.invited)
+    ]
 
 
 def destination(settings: Settings, chat: ChatSettings, address: str | None) -> str | None:
@@ -45,7 +49,7 @@ def listener(settings: Settings, found: Listener | None) -> Recipient | None:
     if found is None or chat is None or chat.channel is None or not chat.commands:
         return None
     to = destination(settings, chat, found.address)
-    if to is None or not any(chat.allows(person, invited) for person, invited in found.people):
+    if to is None or not any(chat.allows(person, invited=invited) for person, invited in found.people):
         return None
     return Recipient(
         name=found.recipient,
