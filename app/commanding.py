@@ -1,7 +1,7 @@
 """Commands that allowed people give in a chat: whether a message is one, what it does, and what is answered.
 
-    text --is a command, or may be the invitation--> may this person? --yes--> an order: effect and reply, committed at once
-      `--neither-------------------------------------------'--no--> an ordinary text, answered as it would be without
+    text --a command, or what may be the invitation--> may this person? --yes--> effect and reply, committed at once
+      `--neither---------------------------------------------'--no--> an ordinary text, answered as it would be without
 
 Whoever is not allowed learns nothing of it: nor that there are commands, nor whether a guess was near.
 """

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import httpx
@@ -20,12 +19,8 @@ import respx
 from app import main, settings, tick
 from app.context import Service
 from app.stores.conversations import MAX_ATTEMPTS
+from tests.api.chatting import NURSE, SECRET, event, line, said, signed, telegram
 from tests.api.doors import NOWHERE, calling
-from tests.fakes.redis_server import NEEDED, PROGRAM, redis_server
-
-SECRET = "the-channel-secret"
-NURSE = "U000000000000000000000000000000a1"
-NOK = "U000000000000000000000000000000b2"
 
 CONFIGURATION = """
 [service]
@@ -88,21 +83,6 @@ async def handle(payload, ctx):
     return Done(" / ".join([*(turn["text"] for turn in payload.turns), payload.text]))
 """
 
-REPLY = "https://api.line.me/v2/bot/message/reply"
-PUSH = "https://api.line.me/v2/bot/message/push"
-LOADING = "https://api.line.me/v2/bot/chat/loading/start"
-TELEGRAM = re.compile(r"https://api\.telegram\.org/.*")
-
-
-@pytest.fixture(params=["postgres", pytest.param("redis", marks=pytest.mark.skipif(PROGRAM is None, reason=NEEDED))])
-async def memory(request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
-    """What the environment says of where conversations are remembered."""
-    if request.param == "postgres":
-        yield {}
-        return
-    async with redis_server() as server:
-        yield {"REDIS_URL": server.url}
-
 
 def built(folder: Path, url: str, **environ: str) -> Service:
     (folder / "handlers").mkdir(exist_ok=True)
@@ -121,78 +101,6 @@ def service(tmp_path: Path, database_url: str, memory: dict[str, str]) -> Servic
 async def client(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     async with calling(service, token=None) as client:
         yield client
-
-
-@pytest.fixture
-async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(database_url)
-    yield connection
-    await connection.close()
-
-
-@pytest.fixture
-async def provider() -> AsyncIterator[respx.MockRouter]:
-    """Every provider, taking all."""
-    with respx.mock(assert_all_called=False) as router:
-        router.post(LOADING, name="loading").respond(202, json={})
-        router.post(REPLY, name="reply").respond(200, json={})
-        router.post(PUSH, name="push").respond(200, json={})
-        router.post(TELEGRAM, name="telegram").respond(200, json={"ok": True, "result": {"message_id": 1}})
-        yield router
-
-
-def event(
-    number: int, text: str | None = "hello", *, person: str = NOK, kind: str = "message", at: int = 0
-) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "type": kind,
-        "mode": "active",
-        "timestamp": 1_796_000_000_000 + number * 1000 + at,
-        "source": {"type": "user", "userId": person},
-        "webhookEventId": f"01{number:024d}",
-        "deliveryContext": {"isRedelivery": False},
-    }
-    if kind == "message":
-        told |= {"replyToken": f"token-{number}", "message": {"id": str(number), "type": "text", "text": text}}
-    return told
-
-
-def signed(*events: dict[str, Any]) -> dict[str, Any]:
-    content = json.dumps({"destination": "Ubot", "events": list(events)}, ensure_ascii=False).encode()
-    signature = base64.b64encode(hmac.digest(SECRET.encode(), content, hashlib.sha256)).decode()
-    return {"content": content, "headers": {"x-line-signature": signature, "Content-Type": "application/json"}}
-
-
-async def line(client: httpx.AsyncClient, service: Service, *events: dict[str, Any]) -> None:
-    """Delivered, answered with 200, and done with what comes after."""
-    answer = await client.post("/api/webhooks/clinic", **signed(*events))
-    assert answer.status_code == 200, answer.text
-    await service.settle()
-
-
-async def telegram(client: httpx.AsyncClient, number: int, text: str, *, chat: str = "desk", person: int = 7) -> None:
-    update = {
-        "update_id": number,
-        "message": {
-            "message_id": number,
-            "date": 1_796_000_000 + number,
-            "chat": {"id": person, "type": "private"},
-            "from": {"id": person, "is_bot": False, "first_name": "Nok"},
-            "text": text,
-        },
-    }
-    headers = {"X-Telegram-Bot-Api-Secret-Token": "secret-of-the-webhook"}
-    answer = await client.post(f"/api/webhooks/{chat}", json=update, headers=headers)
-    assert answer.status_code == 200, answer.text
-
-
-def said(route: respx.Route) -> list[list[str]]:
-    """The texts of each call."""
-    told = []
-    for call in route.calls:
-        body = json.loads(call.request.content)
-        told.append([one["text"] for one in body["messages"]] if "messages" in body else [body["text"]])
-    return told
 
 
 async def test_a_message_is_answered_with_its_token_and_costs_nothing(
