@@ -9,6 +9,7 @@ Nothing is sent and nothing is written here.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 from app.clients import models
 from app.context import Progress
 from app.domain import chatwords
-from app.domain.errors import PermanentFailure, TemporaryFailure
+from app.domain.errors import DatabaseUnavailable, Failure, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Snooze
 from app.domain.textcut import well_formed
 from app.threads import in_thread
@@ -136,10 +137,11 @@ async def _of_job(inbound: Inbound, turns: Sequence[Turn], chat: ChatSettings, n
     except ValidationError as error:
         fields = ", ".join(".".join(map(str, told["loc"])) for told in error.errors()[:5])
         return polite(chat, fault=f"handler {name} does not take what a chat gives it: {fields}")
-    # Its own transaction would end the job before the reply is sent.
-    own = dataclasses.replace(ctx, job=None, progress=Progress())
-    asked = in_thread(module.handle, payload, own) if runnable.threaded else module.handle(payload, own)
-    match await asked:
+    try:
+        outcome = await _asked(runnable, payload, ctx)
+    except PermanentFailure as failure:
+        return polite(chat, fault=f"handler {name}: {failure}")
+    match outcome:
         case Snooze() as snooze:
             raise Postponed(snooze)
         case Done(result):
@@ -147,7 +149,34 @@ async def _of_job(inbound: Inbound, turns: Sequence[Turn], chat: ChatSettings, n
         case Discard() | None:
             return Reply()
         case other:
-            raise TypeError(f"handle() returned {type(other).__name__}, not Done, Snooze or Discard")
+            return polite(chat, fault=f"handler {name} returned {type(other).__name__}, not Done, Snooze or Discard")
+
+
+async def _asked(runnable: Any, payload: Any, ctx: Context) -> Any:
+    """What the handler returns, within its own time-out and this drain's time.
+
+    Raises:
+        TemporaryFailure: its own, or a bug: told without its words, in which may stand what somebody has said.
+        PermanentFailure: its own.
+    """
+    # Its own transaction would end the job before the reply is sent.
+    own = dataclasses.replace(ctx, job=None, progress=Progress())
+    left = ctx.deadline.left.total_seconds() - SENDING_SECONDS
+    seconds = min(runnable.timeout.total_seconds(), left)
+    if left < LEAST_SECONDS:
+        raise TemporaryFailure(f"too little time is left for handler {runnable.type}")
+    bound = asyncio.timeout(seconds)
+    handle = runnable.module.handle
+    try:
+        async with bound:
+            return await (in_thread(handle, payload, own) if runnable.threaded else handle(payload, own))
+    except (Failure, DatabaseUnavailable):
+        raise
+    except Exception as error:
+        if bound.expired():
+            raise TemporaryFailure(f"handler {runnable.type} took longer than {seconds:g} s") from None
+        log.exception("chat handler crashed", extra={"type": runnable.type})
+        raise TemporaryFailure(f"handler {runnable.type} crashed ({type(error).__name__})") from None
 
 
 def _payload(inbound: Inbound, turns: Sequence[Turn], chat: ChatSettings, model: Any) -> dict[str, Any]:

@@ -24,6 +24,9 @@ ADVICE_BY_STATUS = {
     404: "there is no such `model`, or no such address: `url` ends before /chat/completions",
 }
 
+MOST_TOKENS = 10**9
+"""Of one answer; more is no count."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
@@ -94,7 +97,7 @@ def _completion(told: Mapping[str, Any], host: str, messages: Sequence[Mapping[s
         raise TemporaryFailure(f"{host} answered without a text")
     usage = told.get("usage")
     counted = usage.get("total_tokens") if isinstance(usage, dict) else None
-    if not isinstance(counted, int) or isinstance(counted, bool) or counted < 0:
+    if not isinstance(counted, int) or isinstance(counted, bool) or not 0 <= counted <= MOST_TOKENS:
         counted = (sum(len(message["content"]) for message in messages) + len(text)) // 3  # no limit must be free
     return Completion(text=text, tokens=counted)
 

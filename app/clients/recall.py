@@ -26,7 +26,8 @@ SECONDS = 1.0
 ADD = """
 local known = {}
 for _, written in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-    known[cjson.decode(written)[1]] = true
+    local read, turn = pcall(cjson.decode, written)
+    if read and type(turn) == 'table' and turn[1] then known[turn[1]] = true end
 end
 for place = 3, #ARGV do
     local mark = cjson.decode(ARGV[place])[1]
@@ -59,7 +60,7 @@ class Recall:
         if most < 1:
             return []
         written = await _answer(self._client.lrange(self._turns(chat, key), -most, -1))
-        return [_turn(one) for one in written]
+        return [turn for one in written if (turn := _turn(one)) is not None]
 
     async def add(self, chat: str, key: str, turns: Sequence[Turn], *, most: int) -> None:
         """Remember these turns, each once, and of all no more than `most`.
@@ -109,6 +110,7 @@ async def opened(url: str, *, prefix: str, keep: timedelta) -> AsyncIterator[Rec
     client = Redis.from_url(
         url,
         decode_responses=True,
+        encoding_errors="replace",
         socket_timeout=SECONDS,
         socket_connect_timeout=SECONDS,
         retry=Retry(
@@ -131,6 +133,10 @@ async def _answer(asked: Awaitable[Any]) -> Any:
         raise MemoryUnavailable(f"REDIS_URL: the server could not be asked ({type(error).__name__})") from None
 
 
-def _turn(written: str) -> Turn:
-    mark, side, text, at = json.loads(written)
-    return Turn(mark=mark, side=side, text=text, at=datetime.fromisoformat(at).astimezone(UTC))
+def _turn(written: str) -> Turn | None:
+    """None: somebody else has put it there."""
+    try:
+        mark, side, text, at = json.loads(written)
+        return Turn(mark=str(mark), side=side, text=str(text), at=datetime.fromisoformat(at).astimezone(UTC))
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -28,10 +28,10 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (chat, event_id) DO NOTHING
     RETURNING id, conversation_id, event_id, kind
 ), hurried AS (
-    UPDATE wakebell.jobs SET run_after = now()
+    UPDATE wakebell.jobs SET run_after = now(), max_attempts = max_attempts + 1  -- the more is said, the less is given up
     FROM talking
     WHERE jobs.serial_key = 'wakebell.chat:' || talking.id AND jobs.status = 'pending' AND NOT jobs.waiting
-      AND jobs.run_after > now()
+      AND jobs.run_after > now() AND jobs.attempts < 50
 ), queued AS (
     SELECT wakebell.add_job(
         type => 'answer_message',

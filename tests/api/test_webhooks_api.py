@@ -63,9 +63,12 @@ to = ["inbox"]
 """
 ANSWER = """
 from pydantic import BaseModel
-from app.domain.errors import TemporaryFailure
+import asyncio
+from app.domain.errors import PermanentFailure, TemporaryFailure
 from app.domain.jobs import Done, Snooze
 from datetime import timedelta
+
+TIMEOUT = timedelta(seconds=0.2)
 
 
 class Payload(BaseModel):
@@ -80,6 +83,14 @@ async def handle(payload, ctx):
         return Snooze(timedelta(hours=1))
     if payload.text == "break":
         raise TemporaryFailure("not now")
+    if payload.text == "crash":
+        raise ValueError(payload.text)
+    if payload.text == "refuse":
+        raise PermanentFailure("not this")
+    if payload.text == "odd":
+        return 5
+    if payload.text == "hang":
+        await asyncio.Event().wait()
     return Done(" / ".join([*(turn["text"] for turn in payload.turns), payload.text]))
 """
 
@@ -204,6 +215,19 @@ async def test_a_reply_that_failed_is_made_when_the_person_says_more(
     assert said(provider["reply"])[-2:] == [["a"], ["a / a / b"]]
 
 
+async def test_whoever_writes_on_uses_up_no_tries(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    provider["reply"].respond(500)
+    for number in range(1, MAX_ATTEMPTS + 3):
+        await line(client, service, event(number, f"{number}"))
+    provider["reply"].respond(200, json={})
+
+    await line(client, service, event(99, "last"))
+
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.said WHERE outcome = 'replied'") == MAX_ATTEMPTS + 3
+
+
 async def test_a_reply_that_failed_is_made_by_a_later_tick(
     client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
 ):
@@ -217,18 +241,23 @@ async def test_a_reply_that_failed_is_made_by_a_later_tick(
     assert await sql.fetchval("SELECT outcome FROM wakebell.said") == "replied"
 
 
+@pytest.mark.parametrize("text", ["break", "crash", "refuse", "odd", "hang"])
 async def test_a_reply_that_cannot_be_made_ends_with_a_polite_text_and_an_alert(
-    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+    client: httpx.AsyncClient,
+    service: Service,
+    provider: respx.MockRouter,
+    sql: asyncpg.Connection,
+    text: str,
 ):
-    await line(client, service, event(1, "break"))
+    await line(client, service, event(1, text))
     for _ in range(MAX_ATTEMPTS):
         await sql.execute("UPDATE wakebell.jobs SET run_after = now() - interval '1 second' WHERE status = 'pending'")
         summary = await tick.run(service, budget=service.settings.tick.budget, max_jobs=10, trigger="test")
         if summary["alerts"]["opened"]:
             break
 
-    [[text]] = said(provider["push"]) or said(provider["reply"])
-    assert text.startswith("Thank you for your message.")
+    [[told]] = said(provider["push"]) or said(provider["reply"])
+    assert told.startswith("Thank you for your message.")
     assert summary["alerts"]["opened"] == 1
     assert await sql.fetchval("SELECT key FROM wakebell.alerts") == "job_failed:answer_message"
 

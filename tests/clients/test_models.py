@@ -76,7 +76,10 @@ async def test_one_that_needs_no_token_gets_none():
     assert "temperature" not in json.loads(requests[0].content)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"total_tokens": "many"}, {"total_tokens": -1}, {"total_tokens": True}])
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"total_tokens": "many"}, {"total_tokens": -1}, {"total_tokens": True}, {"total_tokens": 10**30}],
+)
 async def test_tokens_that_are_not_told_are_estimated_and_never_free(usage: Any):
     assert (await complete(told("a" * 300, usage=usage))).tokens > 100
 

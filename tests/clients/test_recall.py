@@ -107,3 +107,12 @@ async def test_one_that_comes_back_is_used_again(memory: Recall, server: RedisSe
     await memory.add("line", "U1", [turn(2)], most=12)
 
     assert await memory.last("line", "U1", most=12) == [turn(2)]
+
+
+async def test_what_somebody_else_has_put_there_is_passed_over(memory: Recall, server: RedisServer):
+    async with Redis.from_url(server.url) as client:
+        await client.rpush("wakebell:turns:line:U1", b"garbage", b"[1]", b"{}", b'["a", "person", "b", 7]', b"\xff")
+
+    await memory.add("line", "U1", [turn(1)], most=12)
+
+    assert await memory.last("line", "U1", most=12) == [turn(1)]
