@@ -49,6 +49,10 @@ def _lines(chat: ChatSettings, public_url: str | None) -> Iterator[str]:
     elif chat.job is not None:
         answers = f"the job {chat.job}"
     yield f"chat {chat.name}: {chat.kind}, answered by {answers}; its webhook is {public_url or ''}{chat.path}"
+    if chat.commands:
+        named = f"{len(chat.allow)} named in allow" if chat.allow is not None else ""
+        invited = "whoever says the invitation" if chat.invitation is not None else ""
+        yield f"chat {chat.name}: commands may be given by {' and '.join(filter(None, (named, invited)))}"
     if waits_not(chat):
         if public_url is None and (chat.model is not None or chat.job is not None):
             yield f"chat {chat.name}: {SLOW}"

@@ -20,6 +20,7 @@ from app.domain.commands import Command
 from app.domain.digests import shown_link, shown_title, shown_words
 from app.domain.folding import contains, fold
 from app.domain.messages import DigestItem
+from app.settings.addresses import fingerprint
 from app.settings.watched import destination
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ GUESSES_A_DAY = 5
 HIDDEN = "…"
 """In place of what may be the invitation, and is not looked at any more: it is not to be remembered."""
 
+START = "/start "
+"""What the button *Start* of Telegram says before the word of its link."""
+
 Order = Command | Literal["invitation", "obeyed"]
 """`obeyed`: an earlier try has, and the text is gone."""
 
@@ -51,14 +55,19 @@ async def understand(inbound: Inbound, chat: ChatSettings, ctx: Context) -> Orde
         return inbound
     if inbound.reply is not None and not inbound.text:
         return "obeyed"
-    if inbound.person is None:
-        return inbound
-    if chat.invitation is not None and _could_be(inbound.text, chat.invitation):
-        return await _guessed(inbound, inbound.person, chat.invitation, ctx)
+    person, code, guess = inbound.person, chat.invitation, _guess_in(inbound.text)
+    could_be = code is not None and len(guess) == len(code.encode())  # else it cannot be right, and is no guess
     command = commands.parse(inbound.text, chat.language)
-    if command is None or not await _may(inbound.person, chat, ctx):
+    if person is None or (command is None and not could_be):
         return inbound
-    return command
+    may = await _may(person, chat, ctx)
+    if code is not None and could_be:
+        understood = inbound if may else await _counted(inbound, person, ctx)
+        if understood is not inbound:
+            return understood
+        if _is_right(guess, code):
+            return "invitation"
+    return command if command is not None and may else inbound
 
 
 async def obey(
@@ -74,6 +83,8 @@ async def obey(
     Raises:
         LeaseLost: another one has the job; nothing is done.
     """
+    if isinstance(order, Command) and order.name == "watch":
+        await _reached(inbound, chat, ctx)
     async with ctx.stores.watches.obeying(ctx.current_job, inbound) as obeying:
         if obeying.frozen is not None:
             return obeying.frozen
@@ -88,6 +99,15 @@ async def obey(
     return texts
 
 
+async def _reached(inbound: Inbound, chat: ChatSettings, ctx: Context) -> None:
+    """Whoever would be told is there, whatever a provider has said of the address before."""
+    to = destination(ctx.settings, chat, inbound.address)
+    if to is not None and chat.channel is not None:
+        name = watches.recipient_name(inbound.chat, inbound.conversation_id)
+        address = fingerprint(ctx.settings.channels[chat.channel], to)
+        await ctx.stores.reach.unblock(address=address, name=name)
+
+
 # ------------------------------------------------------------------------------------------------------- who may
 
 
@@ -97,20 +117,22 @@ async def _may(person: str, chat: ChatSettings, ctx: Context) -> bool:
     return chat.invitation is not None and await ctx.stores.watches.is_invited(chat.name, person)
 
 
-def _could_be(text: str, invitation: str) -> bool:
-    """By its length alone: what is longer or shorter cannot be right, and is no guess."""
-    return len(text.strip().encode()) == len(invitation.encode())
+def _guess_in(text: str) -> bytes:
+    """What may be the invitation. A link to a bot of Telegram's may hold it, and says it behind its own command."""
+    return text.strip().removeprefix(START).strip().encode()
 
 
-async def _guessed(inbound: Inbound, person: str, invitation: str, ctx: Context) -> Order | Inbound:
-    """A guess is counted before it is looked at: two at once are two."""
-    tried = await ctx.stores.watches.guess(inbound.chat, person, said=inbound.id)
-    if tried > GUESSES_A_DAY:
-        # Right or wrong alike: nobody is to tell by the answer.
-        await ctx.stores.watches.reword(inbound.id, HIDDEN)
-        return dataclasses.replace(inbound, text=HIDDEN)
-    given, right = (hashlib.sha256(word.encode()).digest() for word in (inbound.text.strip(), invitation))
-    return "invitation" if hmac.compare_digest(given, right) else inbound
+async def _counted(inbound: Inbound, person: str, ctx: Context) -> Inbound:
+    """Before it is looked at: two guesses at once are two. One too many is hidden, right or wrong: no answer tells."""
+    if await ctx.stores.watches.guess(inbound.chat, person, said=inbound.id) <= GUESSES_A_DAY:
+        return inbound
+    await ctx.stores.watches.reword(inbound.id, HIDDEN)
+    return dataclasses.replace(inbound, text=HIDDEN)
+
+
+def _is_right(guess: bytes, code: str) -> bool:
+    given, right = hashlib.sha256(guess).digest(), hashlib.sha256(code.encode()).digest()
+    return hmac.compare_digest(given, right)
 
 
 # ----------------------------------------------------------------------------------------------- what is done and said

@@ -13,6 +13,7 @@ from app import plugins
 from app.domain import quiet
 from app.domain.messages import Digest, DigestItem
 from app.domain.phrasing import WordingError
+from app.domain.watches import conversation_of
 from app.settings import address_of
 from app.stores.alerts import Telling
 
@@ -84,7 +85,9 @@ class Composer:
         channel = settings.channels[self._reader.channel]
         self._module: Any = plugins.load("app.channels", channel.kind)
         self._options = channel.options
-        self._wordings = {one.name: one.template for one in settings.subscriptions if one.template is not None}
+        # What somebody watches for in a chat has a name too, which may be that of a subscription.
+        own = () if conversation_of(recipient.name) is not None else settings.subscriptions
+        self._wordings = {one.name: one.template for one in own if one.template is not None}
         self._note = note
 
     def __call__(self, owed: Owed) -> list[Body]:

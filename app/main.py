@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from app import chatting, handlers, scheduled, stores
+from app import chatting, handlers, pages, scheduled, stores
 from app.api import (
     alerts,
     bookings,
     cron,
     description,
     errors,
-    front,
     health,
     hooks,
     jobs,
@@ -91,7 +90,6 @@ def create_app(service: Service) -> FastAPI:
     app = FastAPI(title="Wakebell", openapi_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service
     errors.install(app)
-    app.include_router(front.router)
     app.include_router(health.router)
     app.include_router(cron.router)
     app.include_router(alerts.router)
@@ -105,4 +103,5 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(schedules.router)
     app.include_router(sources.router)
     app.include_router(webhooks.router)
+    pages.install(app)
     return app

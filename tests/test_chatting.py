@@ -33,8 +33,8 @@ model = "small"
 """
 
 
-def load(folder: Path, **environ: str) -> Settings:
-    (folder / "wakebell.toml").write_text(CONFIGURATION)
+def load(folder: Path, *, more: str = "", **environ: str) -> Settings:
+    (folder / "wakebell.toml").write_text(CONFIGURATION + more)
     return settings.load({"WAKEBELL_CONFIG": str(folder / "wakebell.toml"), **environ})
 
 
@@ -57,3 +57,11 @@ def test_each_chat_is_told_with_its_address_and_what_to_think_of(tmp_path: Path)
         "chat desk: telegram, answered by the model small; its webhook is https://gigs.example/api/webhooks/desk",
     ]
     assert f"chat clinic: {chatting.SLOW}" in chatting.lines(load(tmp_path))
+
+
+def test_who_may_give_commands_is_told_and_never_by_what(tmp_path: Path):
+    more = '[chats.more]\nkind = "telegram"\nsecret = "the-secret-token"\nchannel = "bot"\nallow = ["7", "8"]\n'
+    told = chatting.lines(load(tmp_path, more=more + 'invitation = "open-sesame"\n'))
+
+    assert "chat more: commands may be given by 2 named in allow and whoever says the invitation" in told
+    assert "open-sesame" not in "".join(told)

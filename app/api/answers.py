@@ -235,7 +235,6 @@ STATUS = _object(status=TEXT)
 KEPT = _object(event_id=TEXT, job_id=MAYBE_COUNT)
 
 DOORS: dict[tuple[str, str], Door] = {
-    ("GET", "/"): Door(answers={200: TEXT}, media_type="text/plain"),
     ("GET", "/healthz"): Door(answers={200: STATUS}),
     ("GET", "/readyz"): Door(answers={200: STATUS, 503: STATUS}),
     ("GET", "/api/health"): Door(answers={200: HEALTH, 503: HEALTH}, media_type="application/health+json"),

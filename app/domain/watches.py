@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.domain.digests import shown_words
 from app.domain.folding import contains
 from app.domain.matching import Folded
 from app.domain.textcut import shorten
@@ -87,8 +88,8 @@ def conversation_of(recipient: str) -> int | None:
 
 
 def label(phrases: Iterable[str]) -> str:
-    """A watch as what is told of an item names it."""
-    return shorten(", ".join(phrases), limit=LABEL_LENGTH, characters=2 * LABEL_LENGTH)
+    """A watch as what is told of an item names it, safe beside other text."""
+    return shown_words(shorten(", ".join(phrases), limit=LABEL_LENGTH, characters=2 * LABEL_LENGTH))
 
 
 def told_of(items: Sequence[Item], watched: Sequence[Watched]) -> Iterator[tuple[Item, str, tuple[str, ...]]]:

@@ -25,6 +25,7 @@ from app.domain.errors import (
 )
 from app.domain.jobs import Discard, Settled, Snooze, retry_delay
 from app.settings import address_of
+from app.settings.watched import names_at
 from app.stores.messages import Obstacle
 from app.stores.reminders import TIME_PASSED
 
@@ -304,9 +305,7 @@ async def _gone(sending: _Sending, reason: str, conversation: int) -> Outcome:
     """Whoever watched by a command in a chat has blocked the bot, which is no fault: nothing waits for them."""
     trying, ctx, name = sending.trying, sending.ctx, sending.trying.message.recipient
     if sending.address is not None:
-        known = [
-            one.name for one in ctx.settings.recipients.values() if address_of(ctx.settings, one) == sending.address
-        ]
+        known = names_at(ctx.settings, sending.address)
         await ctx.stores.reach.block(
             address=sending.address,
             name=known[0] if known else name,

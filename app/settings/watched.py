@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app import plugins
+from app.settings.addresses import address_of
 from app.settings.booked import check_address
 from app.settings.chats import CHATS
 from app.settings.model import Recipient
@@ -59,3 +60,8 @@ def listener(settings: Settings, found: Listener | None) -> Recipient | None:
         language=chat.language,
         muted_until=found.muted_until,
     )
+
+
+def names_at(settings: Settings, address: str) -> list[str]:
+    """Recipients of the configuration with that fingerprint: what becomes of their address is told as an alert."""
+    return [name for name, one in settings.recipients.items() if address_of(settings, one) == address]

@@ -11,6 +11,7 @@ from app.stores.bookings import Bookings
 from app.stores.conversations import Conversations
 from app.stores.events import Events
 from app.stores.health import HealthFacts
+from app.stores.history import History
 from app.stores.hosts import Hosts
 from app.stores.housekeeping import Housekeeping
 from app.stores.incidents import Incidents
@@ -44,6 +45,7 @@ class Stores:
     conversations: Conversations
     events: Events
     health: HealthFacts
+    history: History
     hosts: Hosts
     housekeeping: Housekeeping
     incidents: Incidents
@@ -86,6 +88,7 @@ def over(database: Database) -> Stores:
         conversations=Conversations(database),
         events=Events(database),
         health=HealthFacts(database),
+        history=History(database),
         hosts=Hosts(database),
         housekeeping=Housekeeping(database),
         incidents=Incidents(database),

@@ -108,7 +108,7 @@ Story = Callable[[Teller], Coroutine[Any, Any, None]]
 
 
 async def looked_at(teller: Teller) -> None:
-    for path in ("/", "/healthz", "/readyz", "/api/health", "/api/openapi.json", "/api/schedules", "/api/sources"):
+    for path in ("/healthz", "/readyz", "/api/health", "/api/openapi.json", "/api/schedules", "/api/sources"):
         await teller.ask(f"GET {path}")
     for path in ("/api/jobs", "/api/queues", "/api/bookings"):
         await teller.ask(f"GET {path}")

@@ -22,6 +22,7 @@ from app import composing, handlers, main, settings
 from app.context import Context, Deadline, Service
 from app.domain.jobs import Job
 from app.handlers import OWN_LEAST, Runnable
+from app.settings.watched import chats_that_tell
 from app.stores.database import Database
 from app.stores.looks import About, Look
 
@@ -89,6 +90,7 @@ def about(service: Service, *users: str) -> About:
         own=list(handlers.own()),
         sources=list(configured.sources),
         recipients=list(configured.recipients),
+        chats=chats_that_tell(configured),
         most_a_day=composing.most_a_day(configured),
         held_until=partial(composing.held_until, configured),
         kept=configured.retention,

@@ -16,9 +16,11 @@ from typing import Any, NoReturn
 
 import httpx
 
+from app import commanding
 from app.channels import line
+from app.chats import line as chats_line
 from app.handlers import fetch_source
-from app.stores import jobs, reminders, sources
+from app.stores import conversations, jobs, reminders, sources
 from app.stores.database import Database
 from app.stores.items import Items
 from app.stores.messages import Messages
@@ -62,6 +64,13 @@ OF_REMINDERS: dict[str, tuple[str, Any, str, Concerned]] = {
     "after LINE has the reminder": ("after", line, "send", always),
 }
 
+# In the order in which a command in a chat gets there.
+OF_COMMANDS: dict[str, tuple[str, Any, str, Concerned]] = {
+    "before the effect of a command is kept": ("after", conversations, "freeze_in", always),
+    "after the effect of a command is kept": ("after", commanding, "obey", always),
+    "after LINE has the reply": ("after", chats_line, "reply", always),
+}
+
 
 def die() -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -72,7 +81,7 @@ def die_at(moment: str | int) -> Count | None:
     """From now on this process is mortal. What is returned counts its steps."""
     if isinstance(moment, int):
         return Count(moment)
-    when, owner, attribute, concerned = (POINTS | OF_REMINDERS)[moment]
+    when, owner, attribute, concerned = (POINTS | OF_REMINDERS | OF_COMMANDS)[moment]
     call: Callable[..., Awaitable[Any]] = getattr(owner, attribute)
 
     @functools.wraps(call)
