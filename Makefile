@@ -23,7 +23,7 @@ psql: venv ## a prompt on the PostgreSQL of a running `make run`
 	@exec $(BIN)/python -m app.dev.psql $(ARGS)
 
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
-	@$(BIN)/python -m pytest -n 2 -rs
+	@$(BIN)/python -m pytest -n 3 -rs
 
 soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pooler through pgbouncer; then ten minutes of fuzzing
 	@$(BIN)/python -m tests.soak $(ARGS)

@@ -13,6 +13,7 @@ from app import drain, handlers
 from app.domain.errors import DatabaseUnavailable
 from app.domain.jobs import OWN_PREFIX
 from app.domain.limits import GRACE, REPORTING
+from app.stores.messages import SEND_QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +57,9 @@ async def _run(ctx: Context, queue: str | None) -> dict[str, Any]:
     known = handlers.all_types(ctx.service.handlers)
     runnables = {name: runnable for name, runnable in known.items() if runnable.own == own}
     sound = await _worked(ctx, runnables, queue)
+    if ctx.tally["chats.handed_over"]:  # whoever is wanted is to hear of it now, and not with the next tick
+        for wanted in {ctx.settings.recipients[name].channel for name in ctx.settings.alerts}:
+            sound &= await _worked(ctx, runnables, SEND_QUEUE + wanted)
     if ctx.service.stopping.requested:
         ctx.tally.fail("the process was told to stop; what it had not started is still due")
     remaining = await ctx.stores.jobs.count_startable(list(runnables), queue=queue) if runnables else 0

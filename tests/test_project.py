@@ -111,5 +111,6 @@ def test_the_wheel_holds_the_migrations_inside_the_package(tmp_path: Path):
     wanted = {f"app/_alembic/{name}" for name in outside if "__pycache__" not in name}
     assert {name for name in names if name.startswith("app/_alembic/")} == wanted
     assert "app/_alembic/env.py" in wanted
-    assert {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*.sql")} <= names
+    for kind in ("sql", "html", "css", "js", "svg"):
+        assert {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob(f"*.{kind}")} <= names
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"app"}

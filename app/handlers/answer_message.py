@@ -22,6 +22,7 @@ from app.domain import chats, chatwords, conversations
 from app.domain.conversations import Inbound, Turn
 from app.domain.errors import Blocked, Failure, MemoryUnavailable, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Settled
+from app.domain.textcut import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,9 @@ TIMEOUT = timedelta(seconds=60)
 
 LEAST = timedelta(seconds=8)
 """A model that is cut in the middle has cost its tokens for nothing."""
+
+WANTED_LENGTH = 100
+"""Characters of a message that somebody of the house is shown."""
 
 RETRY = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=10), timedelta(minutes=30))
 
@@ -165,7 +169,8 @@ class _Answering:
         except PermanentFailure as failure:
             outcome = "nobody there" if isinstance(failure, Blocked) else "refused"
             # Whoever has gone is no fault of ours; whatever else the provider refuses is.
-            await self.end(outcome, fault=None if isinstance(failure, Blocked) else str(failure))
+            fault = None if isinstance(failure, Blocked) else str(failure)
+            await self.end(outcome, fault=fault, handing_over=handing_over)
             return Settled()
         if replied.failure is not None:
             await self._stores.progress(self.ctx.current_job, inbound, sent=inbound.sent + replied.texts)
@@ -198,6 +203,8 @@ class _Answering:
             fault=fault,
         )
         await self._confirm()
+        if handing_over:
+            ctx.tally.add("chats.handed_over")
         if fault is not None:
             ctx.tally.fail(f"chat {self.chat.name} failed")
 
@@ -221,7 +228,8 @@ class _Answering:
             log.warning("memory unavailable", extra={"reason": str(error)})
 
     def _wanted(self, language: str) -> str:
-        return chatwords.words_of(language).wanted.format(chat=self.chat.name)
+        said = shorten(" ".join(self.inbound.text.split()), limit=WANTED_LENGTH, characters=4 * WANTED_LENGTH)
+        return chatwords.words_of(language).wanted.format(chat=self.chat.name, text=said)
 
     def _mark(self, side: str) -> str:
         return f"{self.inbound.event_id}:{side}"

@@ -237,6 +237,7 @@ WITH well AS (
                     WHERE jobs.status = 'done'
                       AND (jobs.type, jobs.finished_at) > (alert.subject, alert.failed_at)
                       AND jobs.type <= alert.subject
+                      AND coalesce(jobs.started_at, jobs.finished_at) >= alert.failed_at  -- what ran beside it mends nothing
                     ORDER BY jobs.type, jobs.finished_at
                     LIMIT 1) IS NOT NULL
                 WHEN 'message_failed' THEN alert.failed_at < (  -- the alert itself proves nothing: it may go another way

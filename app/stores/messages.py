@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from app.domain.messages import Body, Receipt
     from app.stores.database import Database
 
+SEND_QUEUE = "wakebell.send."
+"""And the channel's name: the queue of the jobs that send by it."""
+
 SQL = sql.load("messages")
 
 MOST_ITEMS = 500

@@ -292,9 +292,9 @@ async def test_a_person_who_asks_for_one_of_the_house_is_left_to_them(
     await line(client, service, event(2, "hello?"))
 
     assert [texts[0][:9] for texts in said(provider["reply"])] == ["I am pass"]
-    told = await sql.fetch("SELECT recipient, text FROM wakebell.messages WHERE kind = 'alert'")
-    assert [(row["recipient"], row["text"]) for row in told] == [
-        ("inbox", "Somebody in the chat clinic asks for a person")
+    told = await sql.fetch("SELECT recipient, status, text FROM wakebell.messages WHERE kind = 'alert'")
+    assert [tuple(row) for row in told] == [  # without a tick
+        ("inbox", "sent", "Somebody in the chat clinic asks for a person: can I talk to a human?")
     ]
 
     await sql.execute("UPDATE wakebell.conversations SET paused_until = now() - interval '1 second'")

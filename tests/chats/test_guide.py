@@ -27,6 +27,8 @@ SHELL = [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```"
 ENVIRON = {
     "LINE_CHANNEL_ACCESS_TOKEN": "token",
     "LINE_CHANNEL_SECRET": "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "MY_LINE_ID": "U" + "0" * 32,
+    "INVITATION": "come-in-please",
     "MODEL_TOKEN": "sk-token",
     "MESSENGER_APP_SECRET": "a1b2c3d4e5f60718293a4b5c6d7e8f90",
     "MESSENGER_VERIFY_TOKEN": "a-word-of-ours",
@@ -47,6 +49,8 @@ def kinds(written: str) -> set[str]:
     """Of the chats that a configuration has. What stands for one table belongs to the chat of that name above it."""
     if written.startswith("[chats.line.model]"):
         written = f"{TOML[0]}\n{written}"
+    elif written.startswith("[chats.line]"):
+        written = f"{TOML[0]}\n{written.removeprefix('[chats.line]')}"
     problems = Problems()
     values: Any = resolve(tomllib.loads(written), ENVIRON, "wakebell.toml", (), problems)
     root = Table("wakebell.toml", (), values, problems)

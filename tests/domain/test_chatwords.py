@@ -41,6 +41,7 @@ def test_a_person_may_be_asked_for_in_the_language_and_in_english(language: str)
         ("en", "HUMAN please!"),
         ("en", "Can I talk  to a person?"),
         ("en", "(staff)"),
+        ("en", "could I please speak to a human, now"),
         ("th", "ขอคุยกับเจ้าหน้าที่หน่อยครับ"),
         ("th", "แอดมินอยู่ไหม"),
         ("vi", "Cho tôi gặp NHÂN VIÊN"),
@@ -57,6 +58,8 @@ def test_a_short_text_with_the_word_in_it_asks_for_a_person(language: str, text:
     [
         "",
         "hello",
+        "is the book about human rights open?",
+        "my agent told me to ask you",
         "What are humane prices?",
         "reagents",
         "staffing",

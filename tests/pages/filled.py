@@ -25,7 +25,8 @@ PATHS = (
 
 FILLED = """
 INSERT INTO wakebell.messages (recipient, channel, status, body, text, finished_at)
-SELECT (ARRAY['me', 'inbox', 'shop'])[1 + n % 3], 'line', CASE n % 50 WHEN 0 THEN 'failed' ELSE 'sent' END, '', 'told', now()
+SELECT (ARRAY['me', 'inbox', 'shop'])[1 + n % 3], 'line', CASE n % 50 WHEN 0 THEN 'failed' ELSE 'sent' END,
+       '', 'told', now()
 FROM generate_series(1, 50000) AS n;
 INSERT INTO wakebell.jobs (type, queue, status, unique_key, result, finished_at)
 SELECT 'fetch_source', 'wakebell.fetch', CASE n % 9 WHEN 0 THEN 'cancelled' ELSE 'done' END, 'source' || n % 20,

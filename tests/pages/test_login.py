@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
@@ -8,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.pages import login
+from app.pages import asking, login
 from tests.api.doors import API_TOKEN, NOWHERE
 from tests.pages.visits import logged_in, page_service, visiting
 
@@ -84,7 +85,7 @@ async def test_a_wrong_word_costs_time_and_is_logged_without_it(
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(login.asyncio, "sleep", wait)
+    monkeypatch.setattr(asyncio, "sleep", wait)
     with caplog.at_level(logging.INFO):
         for given in ("a-wrong-word", "", API_TOKEN[:-1], "ก", f"{API_TOKEN} x"):
             answer = await client.post("/login", data={"token": given})
@@ -149,7 +150,7 @@ async def test_a_login_from_another_site_is_refused(client: httpx.AsyncClient, h
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        ({"content": b"token=" + b"x" * 20_000, "headers": {"Content-Type": login.form_of.__globals__["FORM"]}}, 413),
+        ({"content": b"token=" + b"x" * 20_000, "headers": {"Content-Type": asking.FORM}}, 413),
         ({"data": {f"field{n}": "" for n in range(30)}}, 400),
         ({"json": {"token": API_TOKEN}}, 415),
         ({"files": {"token": b"x"}}, 415),

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from app import pages
-from app.pages import doors, rendering, words
 from app.domain.alerts import KINDS
+from app.pages import doors, rendering, words
 from tests.api.doors import NOWHERE
 from tests.pages.visits import EVIL, LONG, change, logged_in, page_service, something_of_everything, visiting
 

@@ -95,7 +95,8 @@ async def something_of_everything(
     """Rows of every kind, with this text wherever a stranger can put one. Returns the ids of some."""
     now = datetime.now(UTC)
     await sql.executemany(
-        "INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at, summary) VALUES ('http', $1, $2, $2, $3)",
+        "INSERT INTO wakebell.ticks (trigger, status, started_at, finished_at, summary) "
+        "VALUES ('http', $1, $2, $2, $3)",
         [
             ("partial" if n % 29 == 0 else "ok", now - timedelta(minutes=15 * n + 4), json.dumps(summary(n)))
             for n in range(288)
@@ -104,8 +105,8 @@ async def something_of_everything(
     )
     await sql.execute(
         """
-        INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, primed_at, last_round_at, last_success_at, failures,
-                                      last_failure_at, last_error)
+        INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, primed_at, last_round_at, last_success_at,
+                                      failures, last_failure_at, last_error)
         VALUES ('gigs', $2, 1800, now() + interval '20 min', now() - interval '9 days', now() - interval '4 min',
                 now() - interval '4 min', 0, NULL, NULL),
                ('board', $3, 1800, now() + interval '20 min', now() - interval '9 days', now() - interval '4 min',
@@ -137,11 +138,12 @@ async def something_of_everything(
         text,
     )
     pending = await sql.fetchval(
-        "INSERT INTO wakebell.jobs (type, queue, run_after) VALUES ('mail', 'mails', now() + interval '1 h') RETURNING id"
+        "INSERT INTO wakebell.jobs (type, queue, run_after) VALUES ('mail', 'mails', now() + interval '1 h') "
+        "RETURNING id"
     )
     message = await sql.fetchval(
-        "INSERT INTO wakebell.messages (recipient, channel, kind, text, body, status, attempts, last_error, provider_id, "
-        "finished_at) VALUES ($1, 'line', 'items', $1, $1, 'failed', 3, $1, $1, now()) RETURNING id",
+        "INSERT INTO wakebell.messages (recipient, channel, kind, text, body, status, attempts, last_error, "
+        "provider_id, finished_at) VALUES ($1, 'line', 'items', $1, $1, 'failed', 3, $1, $1, now()) RETURNING id",
         text,
     )
     await sql.execute(

@@ -25,7 +25,8 @@ async def test_ticks_are_counted_by_the_hour_they_began_in(history: History, sql
         """
         INSERT INTO wakebell.ticks (trigger, status, started_at, summary)
         SELECT 'http', s.status, date_trunc('hour', now()) - s.ago, s.summary
-        FROM (VALUES ('ok', interval '1 h', $1::jsonb), ('failed', interval '30 min', '{}'), (NULL, interval '10 min', NULL),
+        FROM (VALUES ('ok', interval '1 h', $1::jsonb), ('failed', interval '30 min', '{}'),
+                     (NULL, interval '10 min', NULL),
                      ('ok', interval '90 h', $1::jsonb)) AS s (status, ago, summary)
         """,
         json.dumps(summary),
@@ -72,7 +73,8 @@ async def test_rounds_are_told_by_source_oldest_first(history: History, sql: asy
 
 async def test_of_channels_those_that_are_asked_for_are_told(history: History, sql: asyncpg.Connection):
     await sql.execute(
-        "INSERT INTO wakebell.channels (name, quota_limit, quota_used, quota_read_at, parked_at, parked_until, parked_reason) VALUES "
+        "INSERT INTO wakebell.channels "
+        "(name, quota_limit, quota_used, quota_read_at, parked_at, parked_until, parked_reason) VALUES "
         "('line', 200, 150, now(), now(), now() + interval '1 h', 'the month is spent'), "
         "('other', 1, 1, now(), NULL, NULL, NULL)"
     )

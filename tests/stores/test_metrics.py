@@ -104,6 +104,7 @@ READ = (
     "jobs_failed_idx",
     "jobs_old_idx",
     "jobs_listed_idx",
+    "jobs_type_unique_key_key",
 )
 """Of jobs, what the numbers and the pages read; of items `items_seen_idx` alone."""
 
