@@ -34,12 +34,17 @@ __all__ = [
     "read",
     "read_one",
     "refusal",
+    "refuse_too_many",
     "storable",
 ]
 
 PAYLOAD_BYTES = 256 * 1024
 MOST_TYPES_NAMED = 50
 MOST_FOLLOWING = 100
+
+MOST_IN_ALL = 1000
+"""Jobs in one request, those that follow counted too: checking one takes its time, and nobody else is served then."""
+
 MOST_DEEP = 10
 EXAMPLE = "2026-11-30T09:00:00Z"
 TEN_YEARS = 315_360_000.0
@@ -155,6 +160,23 @@ def read(given: Any, handlers: Mapping[str, Any], *, within: str = "", depth: in
     )
 
 
+def refuse_too_many(jobs: list[Any]) -> None:
+    """Nothing, where they are few enough, together with all that follow on them.
+
+    Raises:
+        Refused: they are not.
+    """
+    count, lists = 0, [jobs]
+    while lists:
+        some = lists.pop()
+        count += len(some)
+        if count > MOST_IN_ALL:
+            raise Refused(
+                f"then: a request must hold at most {MOST_IN_ALL} jobs, those that follow counted; send several"
+            )
+        lists += [then for job in some if isinstance(job, dict) and isinstance(then := job.get("then"), list)]
+
+
 def read_one(given: Mapping[str, Any], handlers: Mapping[str, Any]) -> tuple[NewJob, bool]:
     """The job that is asked for, and whether it is to `replace` the pending one that has its unique key.
 
@@ -164,6 +186,7 @@ def read_one(given: Mapping[str, Any], handlers: Mapping[str, Any]) -> tuple[New
     replace = given.get("replace")
     if not isinstance(replace, bool | None):
         raise Refused("replace: must be true or false")
+    refuse_too_many([given])
     job = read({name: value for name, value in given.items() if name != "replace"}, handlers)
     if replace and job.unique_key is None:
         raise Refused("replace: needs a unique_key, which tells what is to be replaced")

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 LONGEST = timedelta(days=365)
 """How long a job is put off at most: whoever asks for more has made a mistake, milliseconds for seconds perhaps."""
 
+TOO_DEEP = "the payload is nested too deeply to be read; put the job in again with a flatter one"
+
 TRACEBACK_LINES = 20
 """Of a bug, kept with the failed try: the innermost calls say most."""
 
@@ -90,6 +92,8 @@ async def _spared(cut: Cut) -> None:
 
 
 async def _handled(ctx: Context, job: Job, runnable: Runnable, limit: timedelta) -> Any:
+    if not isinstance(job.payload, dict):  # what a claim does not hand out, and whatever else the handler would take
+        raise PermanentFailure(TOO_DEEP)
     try:
         payload = runnable.module.Payload.model_validate(job.payload)
     except ValidationError as error:

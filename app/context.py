@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,6 +21,7 @@ from app.stores.jobs import finish_in, lock_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from pydantic import BaseModel
 
@@ -113,6 +115,12 @@ class Service:
 
     afterwards: set[asyncio.Task[None]] = field(default_factory=set)
     """What goes on after a request was answered; held for as long as it lasts, and nothing is lost with it."""
+
+    rings: Counter[str] = field(default_factory=Counter)
+    """How many rings for each chat are in flight from here; lost with the process, as they are."""
+
+    ring_again: set[str] = field(default_factory=set)
+    """Chats for which one of those is to ring once more."""
 
     def go_on(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this beside whatever comes next. It must not fail, and must harm nobody when it is cut off."""
@@ -211,6 +219,15 @@ class Context:
         async with guarded(self.service.user_agent) as http:
             yield http
 
+    @asynccontextmanager
+    async def calling(self, *, private: bool) -> AsyncIterator[httpx.AsyncClient]:
+        """A client for addresses that jobs name: past every proxy of the environment, which is not meant to see them.
+
+        Without `private` to public addresses only.
+        """
+        async with (unproxied if private else guarded)(self.service.user_agent) as http:
+            yield http
+
     @property
     def settings(self) -> Settings:
         """The service's configuration."""
@@ -246,13 +263,18 @@ def user_agent(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def outbound(user_agent: str) -> AsyncIterator[httpx.AsyncClient]:
+async def outbound(user_agent: str, *, trust_env: bool = True) -> AsyncIterator[httpx.AsyncClient]:
     """An HTTP client whose connections are closed at the end: an open one keeps some hosts awake."""
     limits = httpx.Limits(max_connections=40, max_keepalive_connections=20)
     async with httpx.AsyncClient(
-        headers={"User-Agent": user_agent}, cookies=_no_cookies(), limits=limits, verify=_tls()
+        headers={"User-Agent": user_agent}, cookies=_no_cookies(), limits=limits, verify=_tls(), trust_env=trust_env
     ) as http:
         yield http
+
+
+def unproxied(user_agent: str) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+    """The same, directly: whatever proxy the environment names."""
+    return outbound(user_agent, trust_env=False)
 
 
 @asynccontextmanager

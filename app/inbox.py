@@ -12,12 +12,28 @@ import json
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from app import plugins
-from app.hooks import Malformed
+from app.domain.errors import SignatureError
+from app.hooks import Malformed, Received
 from app.stores.events import NewEvent, door_of_hook
 
 if TYPE_CHECKING:
-    from app.hooks import Hook, Received
+    from collections.abc import Mapping
+
+    from app.hooks import Hook
     from app.settings import HookSettings
+
+
+def refuse_unsigned(hook: HookSettings, headers: Mapping[str, bytes]) -> None:
+    """Nothing, where the headers may sign a body, which is still to be read.
+
+    Raises:
+        SignatureError: they sign none.
+    """
+    kind = cast("Hook", plugins.load("app.hooks", hook.kind))
+    if kind.signed(headers):
+        return
+    kind.verify(Received(headers=headers, body=b""), hook.keys, now=0, tolerance=0)  # which says what is wrong
+    raise SignatureError("its signature is not right")
 
 
 def verified(hook: HookSettings, received: Received, *, now: float) -> NewEvent:

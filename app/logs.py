@@ -55,7 +55,7 @@ def about(record: logging.LogRecord) -> bool:
         _add(record, "job", job.id)
         _add(record, "type", job.type)
         field, name = SUBJECTS.get(job.type, ("", ""))
-        if field in job.payload:
+        if name and isinstance(job.payload, dict) and field in job.payload:  # one that cannot be read is no dict
             _add(record, name, job.payload[field])
     return True
 

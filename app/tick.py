@@ -11,6 +11,7 @@ from app import alerts, composing, drain, handlers, logs, plugins
 from app.clients.heartbeat import Heartbeat
 from app.domain.errors import DatabaseUnavailable, SchemaOutdated
 from app.domain.limits import GRACE, PINGING
+from app.domain.schedules import unheard
 from app.fan_out import FanOut
 from app.plans import messages
 from app.settings.watched import chats_that_tell
@@ -100,6 +101,8 @@ def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
         kept=ctx.settings.retention,
         overdue=alerts.overdue_after(ctx.settings),
         schedules=ctx.settings.schedules.values(),
+        read_at=ctx.settings.read_at,
+        unheard=unheard(ctx.settings.tick.expected_every),
     )
 
 

@@ -108,7 +108,20 @@ def shown(job: StoredJob) -> dict[str, Any]:
         whole["payload"] = calls.shown(job.payload)
     if job.failures is None:
         del whole["failures"], whole["then"]
+    else:
+        whole["then"] = _following(whole["then"])
     return whole
+
+
+def _following(jobs: Any) -> Any:
+    """What follows, down to the last, without credentials in what is to be called."""
+    if not isinstance(jobs, list | tuple):
+        return jobs
+    told = []
+    for job in jobs:
+        payload = calls.shown(job.get("payload")) if job.get("type") == calls.TYPE else job.get("payload")
+        told.append({**job, "payload": payload} | ({"then": _following(job["then"])} if job.get("then") else {}))
+    return told
 
 
 def _state(status: str | None) -> str:

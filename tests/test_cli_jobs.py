@@ -150,6 +150,10 @@ def test_what_was_put_in_is_told_in_a_sentence(said: Said):
         (["greet", '{"user_id": '], "wakebell: the payload is not JSON: Expecting value at line 1, column 13"),
         (["greet", '{"user_id": NaN}'], "wakebell: the payload is not JSON"),
         (["greet", "[" * 100_000], "wakebell: the payload is nested too deeply"),
+        (
+            ["greet", '{"user_id":' + "[" * 200 + "]" * 200 + "}"],
+            "wakebell: payload: is nested too deeply; it may have",
+        ),
         (["greet", "[1]"], "wakebell: payload: Input should be a valid dictionary"),
         (["greet", "null"], "wakebell: payload: Field required"),
         (["greet", '{"user_id": 1}', "--queue", "wakebell.send"], 'wakebell: queue: names that begin with "wakebell."'),

@@ -254,5 +254,17 @@ def test_a_fetch_names_its_source_and_a_send_its_message(told: Told):
     assert "private" not in str(users)
 
 
+@pytest.mark.parametrize("payload", [None, "words"])
+@pytest.mark.parametrize("kind", ["greet", "fetch_source"])
+def test_a_job_whose_payload_cannot_be_read_has_its_lines(told: Told, kind: str, payload: Any):
+    def saying() -> None:
+        logs.JOB.set(a_job(kind, payload))
+        log.info("something")
+
+    line = told(lambda: contextvars.copy_context().run(saying))
+
+    assert (line["job"], line["type"]) == (1, kind)
+
+
 def a_job(kind: str, payload: dict[str, Any]) -> Any:
     return SimpleNamespace(id=1, type=kind, payload=payload)

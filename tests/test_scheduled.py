@@ -136,6 +136,7 @@ async def test_check_knows_what_an_interval_is_counted_from(
 
 def known(**more: object) -> Known:
     given = {"name": "daily", "fingerprint": "0 9 * * * Asia/Yangon", "revision": 1, "anchor_at": NOW, "next_at": NOW}
+    given["configured_at"] = NOW
     return Known(**(given | more))  # type: ignore[arg-type]
 
 

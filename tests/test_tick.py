@@ -86,6 +86,20 @@ async def test_an_idle_tick_says_so_and_leaves_nothing_but_its_row(service: Serv
     assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs") == 0
 
 
+async def test_a_payload_that_is_nested_too_deeply_fails_its_job_and_no_other(
+    service: Service, sql: asyncpg.Connection
+):
+    for payload in ('{"a":' * 250 + "1" + "}" * 250, "{}", '{"a":' + "[" * 900 + "1" + "]" * 900 + "}", "{}"):
+        await sql.execute("SELECT wakebell.enqueue('greet', $1)", payload)
+
+    summary = await ring(with_handlers(service, runnable("greet", done)))
+
+    rows = await sql.fetch("SELECT status, last_error FROM wakebell.jobs WHERE type = 'greet' ORDER BY id")
+    assert [row["status"] for row in rows] == ["failed", "done", "failed", "done"]
+    assert "nested too deeply" in rows[0]["last_error"]
+    assert (summary["jobs"]["done"], summary["jobs"]["failed"]) == (2, 2)
+
+
 async def test_an_idle_tick_asks_two_questions(service: Service, monkeypatch: pytest.MonkeyPatch):
     await service.stores.require_schema()
 

@@ -12,5 +12,9 @@ CREATE TABLE wakebell.schedules (
     missed_count bigint NOT NULL DEFAULT 0,         -- slots that were too late (catch_up = "none"), all in all
     missed_slot timestamptz,                        -- the latest of them
     missed_at timestamptz,                          -- when that was found
-    removed_at timestamptz                          -- when a tick has found that nobody configures it any more
+    removed_at timestamptz,                         -- when a tick has found that nobody configures it any more
+    configured_at timestamptz NOT NULL DEFAULT now(),   -- when the process that began it read its configuration: one
+                                                    -- that did so before does not take it back with another line
+    objected_at timestamptz                         -- when such a one has left it alone; NULL: no one has since the
+                                                    -- last tick of a process with this line
 );

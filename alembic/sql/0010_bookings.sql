@@ -48,6 +48,8 @@ CREATE TABLE wakebell.reminder_rules (
 
 -- After this instant it is of no use: a try that has not begun by then is none.
 ALTER TABLE wakebell.messages ADD COLUMN expires_at timestamptz;
+-- Why it is not wanted any more, when its booking changed while it was being sent.
+ALTER TABLE wakebell.messages ADD COLUMN called_off text;
 CREATE INDEX messages_expiring_idx ON wakebell.messages (expires_at)
     WHERE expires_at IS NOT NULL AND status IN ('queued', 'retrying');
 

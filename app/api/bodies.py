@@ -29,6 +29,32 @@ MAYBE_JSON = frozenset(
 """What programs send with JSON when nobody told them to name it; the last is what curl names."""
 
 
+class Room:
+    """What all bodies on their way in may have together."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+
+    def take(self, count: int) -> None:
+        """For what has come of one.
+
+        Raises:
+            Problem: 503, there is none left now.
+        """
+        if count > self._left:
+            detail = "too many bodies are on their way in; nothing of this one is kept, send it again"
+            raise Problem(503, "Service Unavailable", detail, headers={"Retry-After": "5", "Connection": "close"})
+        self._left -= count
+
+    def give(self, count: int) -> None:
+        """Back."""
+        self._left += count
+
+
+STRANGERS = Room(16 * 1024 * 1024)
+"""For those whom only their body's signature tells from strangers: anybody may send one, and as many as they like."""
+
+
 async def json_object(request: Request, *, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
     """The body as a dictionary. A body that is too long is refused before the rest of it has come.
 
@@ -62,11 +88,11 @@ def _refuse_other_kinds(request: Request) -> None:
         raise Problem(415, "Unsupported Media Type", detail)
 
 
-async def raw_body(request: Request, *, most_bytes: int) -> bytes:
+async def raw_body(request: Request, *, most_bytes: int, room: Room | None = None) -> bytes:
     """The body as it came. One that is too long is refused before the rest of it has come.
 
     Raises:
-        Problem: 413 too long, 408 too slow, 415 compressed, 400 broken off.
+        Problem: 413 too long, 408 too slow, 415 compressed, 400 broken off, 503 no `room` for it.
     """
     if request.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         raise Problem(415, "Unsupported Media Type", "send the body as it is, without Content-Encoding")
@@ -77,6 +103,8 @@ async def raw_body(request: Request, *, most_bytes: int) -> bytes:
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
+                if room is not None:
+                    room.take(len(chunk))
                 read += chunk
                 if len(read) > most_bytes:
                     raise _too_long(most_bytes)
@@ -85,6 +113,9 @@ async def raw_body(request: Request, *, most_bytes: int) -> bytes:
         raise Problem(408, "Request Timeout", detail, headers={"Connection": "close"}) from None
     except ClientDisconnect:
         raise Problem(400, "Bad Request", "the body ended before it was complete") from None
+    finally:
+        if room is not None:
+            room.give(len(read))
     return bytes(read)
 
 

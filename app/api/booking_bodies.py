@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.asked import Refused, Text, refusal, storable
-from app.domain.bookings import Booking, Start, instant, read_start, zone_of
+from app.domain.bookings import REF_LENGTH, Booking, Start, instant, read_start, zone_of
 from app.domain.shown import instant as written
 from app.settings.booked import booked
 from app.settings.problems import quoted
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from app.settings import Settings
     from app.stores.bookings import StoredBooking
 
-REF_LENGTH = 200
 TITLE_LENGTH = 500
 SHOWN_LENGTH = 64
 

@@ -23,6 +23,14 @@ RETRY_SECONDS = 10
 """How long a caller is asked to wait for the database: one that sleeps is up by then."""
 
 
+UNREACHED = "the database cannot be reached now; nothing is lost, ring again"
+
+TOLD = ("/api/hooks/", "/api/webhooks/")
+"""Where others tell us of something once, and repeat it where they are told to."""
+
+UNKEPT = "the database cannot be reached now; this has not been kept, send it again"
+
+
 class Problem(Exception):
     """An answer that is an error."""
 
@@ -72,12 +80,12 @@ def install(app: FastAPI) -> None:
         return problem(422, "Unprocessable Content", detail, errors=errors[:20])
 
     @app.exception_handler(DatabaseUnavailable)
-    async def on_database(_: Request, error: DatabaseUnavailable) -> ProblemResponse:
+    async def on_database(request: Request, error: DatabaseUnavailable) -> ProblemResponse:
         log.error("database unavailable", extra={"reason": str(error)})
         return problem(
             503,
             "Service Unavailable",
-            "the database cannot be reached now; nothing is lost, ring again",
+            UNKEPT if request.url.path.startswith(TOLD) else UNREACHED,
             headers={"Retry-After": str(RETRY_SECONDS)},
         )
 

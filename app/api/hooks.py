@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 
 from app import inbox
-from app.api.bodies import raw_body
+from app.api.bodies import STRANGERS, raw_body
 from app.api.deps import HeldStores, the_service
 from app.api.errors import Problem
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
@@ -36,10 +36,15 @@ async def the_hook(name: str, service: Annotated[Service, Depends(the_service)])
 
 
 async def told_event(request: Request, hook: Annotated[HookSettings, Depends(the_hook)]) -> NewEvent:
-    """What the request tells of, once its signature is right: until then no database is asked."""
-    received = Received(headers=_headers(request), body=await raw_body(request, most_bytes=MOST_BYTES))
+    """What the request tells of, once its signature is right: until then no database is asked.
+
+    What nobody can have signed, by its headers alone, is refused before its body is read.
+    """
+    headers = _headers(request)
     try:
-        return inbox.verified(hook, received, now=time.time())
+        inbox.refuse_unsigned(hook, headers)
+        body = await raw_body(request, most_bytes=MOST_BYTES, room=STRANGERS)
+        return inbox.verified(hook, Received(headers=headers, body=body), now=time.time())
     except SignatureError as error:
         detail = f"{error}; sign with the secret of [hooks.{hook.name}]"
         raise Problem(401, "Unauthorized", detail, headers=CHALLENGE) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api/jobs", dependencies=[Depends(api_token)])
 
-MOST_BATCH = 1000
+MOST_BATCH = asked.MOST_IN_ALL
+
+AT_ONCE = 50
+"""Jobs of a batch that are checked before others have their turn."""
+
 MOST_BATCH_BYTES = 4 * 1024 * 1024
 
 
@@ -54,12 +59,15 @@ async def asked_batch(request: Request, service: Annotated[Service, Depends(the_
         detail = "Idempotency-Key: a batch takes none; give its jobs a unique_key each"
         raise Problem(422, "Unprocessable Content", detail)
     body = await json_object(request, most_bytes=MOST_BATCH_BYTES)
+    new: list[NewJob] = []
     try:
-        return [
-            asked.read(given, service.handlers, within=f"jobs.{place}") for place, given in enumerate(_listed(body))
-        ]
+        for place, given in enumerate(_listed(body)):
+            new.append(asked.read(given, service.handlers, within=f"jobs.{place}"))
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)
     except Refused as refusal:
         raise refused(refusal) from None
+    return new
 
 
 @router.post("")
@@ -87,7 +95,7 @@ async def add_job(asking: Annotated[tuple[NewJob, bool], Depends(asked_job)], st
 
 @router.post("/batch")
 async def add_jobs(new: Annotated[list[NewJob], Depends(asked_batch)], stores: HeldStores) -> JSONResponse:
-    """Put in up to 1,000 jobs, all or none: 201 with the id of each in their order.
+    """Put in up to 1,000 jobs, those that follow counted too, all or none: 201 with the id of each in their order.
 
     `created` is false where one of its type and `unique_key` was there already.
     """
@@ -145,6 +153,7 @@ def _listed(body: Mapping[str, Any]) -> list[Any]:
         raise Refused(f"{ascii(others[0])[1:-1]}: there is no such field; remove it")
     if not isinstance(jobs, list) or not 1 <= len(jobs) <= MOST_BATCH:
         raise Refused(f"jobs: must be a list of 1 to {MOST_BATCH} jobs")
+    asked.refuse_too_many(jobs)
     return jobs
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app import chatting, plugins, short_drain, talking
-from app.api.bodies import raw_body
+from app.api.bodies import STRANGERS, raw_body
 from app.api.deps import the_service
 from app.api.errors import Problem
 from app.clients import ring
@@ -33,6 +33,9 @@ CHALLENGE = {"WWW-Authenticate": 'Signature realm="wakebell"'}
 
 MOST_JOBS = 1000
 
+MOST_RINGS = 4
+"""For one chat in flight from one process."""
+
 SENT_SECONDS = 0.7
 """How long the service's own address may take to be reached: LINE counts two seconds as a failure."""
 
@@ -46,11 +49,16 @@ async def the_chat(name: str, service: Annotated[Service, Depends(the_service)])
 
 
 async def told_events(request: Request, chat: Annotated[ChatSettings, Depends(the_chat)]) -> list[Said]:
-    """What the delivery tells, once its signature is right: until then no database is asked."""
-    raw = await raw_body(request, most_bytes=MOST_BYTES)
+    """What the delivery tells, once its signature is right: until then no database is asked.
+
+    What nobody can have signed, by its headers alone, is refused before its body is read.
+    """
     module: Any = plugins.load("app.chats", chat.kind)
+    headers = _headers(request)
     try:
-        module.verify(raw, _headers(request), chat.options)
+        signed = module.signed(headers)
+        raw = await raw_body(request, most_bytes=MOST_BYTES, room=STRANGERS) if signed else b""
+        module.verify(raw, headers, chat.options)
         events: list[Said] = module.parse(raw, chat.options)
     except SignatureError as error:
         raise Problem(401, "Unauthorized", str(error), headers=CHALLENGE) from None
@@ -103,14 +111,31 @@ async def _drain(service: Service, chat: ChatSettings) -> None:
 
 
 async def _go_on(service: Service, chat: ChatSettings) -> None:
-    """Answer beside whatever comes next. Returns once the request is in flight by which the host keeps the service."""
+    """Answer beside whatever comes next. Returns once a request is in flight by which the host keeps the service.
+
+    Many deliveries at once share a few rings: the first of those to end rings once more for all that came meanwhile.
+    """
+    if service.rings[chat.name] >= MOST_RINGS:
+        service.ring_again.add(chat.name)
+        return
+    service.rings[chat.name] += 1
     sent = asyncio.Event()
-    service.go_on(_rung(service, chat, sent))
+    service.go_on(_ringing(service, chat, sent))
     try:
         async with asyncio.timeout(SENT_SECONDS):
             await sent.wait()
     except TimeoutError:
         log.warning("own address slow to reach", extra={"chat": chat.name})
+
+
+async def _ringing(service: Service, chat: ChatSettings, sent: asyncio.Event) -> None:
+    try:
+        await _rung(service, chat, sent)
+        while chat.name in service.ring_again:
+            service.ring_again.discard(chat.name)
+            await _rung(service, chat, asyncio.Event())
+    finally:
+        service.rings[chat.name] -= 1
 
 
 async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> None:

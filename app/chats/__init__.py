@@ -44,6 +44,10 @@ class Chat(Protocol):
     MOST_TEXTS: int
     """Of one answer."""
 
+    def signed(self, headers: Mapping[str, str]) -> bool:
+        """Whether headers look as if they signed a body, which nobody has read yet."""
+        ...
+
     def verify(self, raw: bytes, headers: Mapping[str, str], options: Any) -> None:
         """Nothing, where the provider has sent this body. Reads nothing of it.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,8 @@ CHANGES = ("deliveryContext", "replyToken")
 CHOSEN = ("datetime", "date", "time")
 """What a postback's action may have let the person choose."""
 
+SIGNATURE = re.compile(rb"[A-Za-z0-9+/]{43}=")
+
 REFUSED = "the header X-Line-Signature does not sign this body with the channel secret of this chat"
 
 USED_UP = "invalid reply token"
@@ -96,6 +99,11 @@ class Options(BaseModel):
 
     channel: str
     """The name of a `[channels.x]` of the same account, whose token answers."""
+
+
+def signed(headers: Mapping[str, str]) -> bool:
+    """By its one signature."""
+    return SIGNATURE.fullmatch(header(headers, "x-line-signature")) is not None
 
 
 def verify(raw: bytes, headers: Mapping[str, str], options: Options) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,8 @@ length = textcut.utf16_units
 
 MARK = "wakebell"
 """Comes back as `metadata` of the echo of what we have sent."""
+
+SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
 REFUSED = "the header X-Hub-Signature-256 does not sign this body with the app secret of this chat"
 UNKNOWN = "hub.verify_token is not the verify_token of this chat"
@@ -105,6 +108,11 @@ class Options(BaseModel):
     """Of the Graph API."""
 
     base_url: HttpUrl = HttpUrl("https://graph.facebook.com")
+
+
+def signed(headers: Mapping[str, str]) -> bool:
+    """By its one signature."""
+    return SIGNATURE.fullmatch(header(headers, "x-hub-signature-256")) is not None
 
 
 def verify(raw: bytes, headers: Mapping[str, str], options: Options) -> None:

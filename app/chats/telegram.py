@@ -39,6 +39,9 @@ length = textcut.utf16_units
 SECRET = re.compile("[A-Za-z0-9_-]{8,256}")
 USERNAME = re.compile("@?[A-Za-z][A-Za-z0-9_]{3,31}")
 
+SIGNATURE = re.compile(rb"[A-Za-z0-9_-]{1,256}")
+"""All that Telegram takes as one."""
+
 REFUSED = "the header X-Telegram-Bot-Api-Secret-Token is not the secret of this chat"
 
 WORD_BY_CONTENT = {
@@ -103,6 +106,11 @@ class Options(BaseModel):
 
     username: Annotated[str, AfterValidator(_username)] | None = None
     """The bot's own name, for groups. None: whatever is called a bot there is taken for it."""
+
+
+def signed(headers: Mapping[str, str]) -> bool:
+    """By its secret word."""
+    return SIGNATURE.fullmatch(header(headers, "x-telegram-bot-api-secret-token")) is not None
 
 
 def verify(raw: bytes, headers: Mapping[str, str], options: Options) -> None:  # noqa: ARG001 - as every kind

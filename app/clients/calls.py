@@ -11,6 +11,7 @@ import httpx
 
 from app.clients import http as outside
 from app.domain import charsets
+from app.domain.calls import canonical
 from app.domain.errors import PermanentFailure, Unanswered
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ ANSWER_BYTES = 64 * 1024
 ANSWER_SECONDS = 5.0
 """What the body of an answer gets to come: its status has been told by then, and the rest are words for people."""
 
+LOCATION = "wakebell.location"
+"""Among an answer's extensions: the header of that name."""
+
 KEPT_ELSEWHERE = frozenset({"content-type", "accept", "user-agent"})
 """Of a job's own headers, what another host is told after a redirect."""
 
@@ -57,17 +61,30 @@ class Call:
 
     body: bytes
 
+    ends_with: Callable[[int], bool]
+    """Whether that status is what was hoped for: then it is the answer, wherever it redirects to."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What came back."""
 
-    host: str
+    url: httpx.URL
+    """What was asked last."""
+
     status: int
     headers: httpx.Headers
 
+    location: str
+    """Where it says to go on, which `headers` do not hold; empty: nowhere."""
+
     words: str
     """The beginning of its body, as far as it has come, as text on one line; empty where it is none."""
+
+    @property
+    def host(self) -> str:
+        """Whose it is."""
+        return self.url.host
 
 
 async def call(call: Call, calls: Calls, reaching: Reaching, *, seconds: float) -> Answer:
@@ -91,7 +108,11 @@ def place_of(url: httpx.URL, calls: Calls) -> Place | None:
     """The entry of the list by which an address may be called; None: it may not."""
     if url.scheme not in {"http", "https"}:
         return None
-    return calls.place(url.raw_host.decode("ascii").lower(), url.port, tls=url.scheme == "https")
+    return calls.place(_host(url), url.port, tls=url.scheme == "https")
+
+
+def _host(url: httpx.URL) -> str:
+    return canonical(url.raw_host.decode("ascii").lower())
 
 
 async def _follow(call: Call, calls: Calls, reaching: Reaching, ends: float) -> Answer:
@@ -100,6 +121,7 @@ async def _follow(call: Call, calls: Calls, reaching: Reaching, ends: float) -> 
         raise PermanentFailure(f"{_shown(call.url)} is none of the hosts in [call_url] hosts")
     for _ in range(MOST_REDIRECTS + 1):
         async with reaching(place) as http:
+            http.event_hooks = {"response": [_set_aside]}
             answer = await _asked(http, call, calls, ends)
         target = _target(call, answer)
         if target is None:
@@ -116,7 +138,7 @@ async def _follow(call: Call, calls: Calls, reaching: Reaching, ends: float) -> 
 async def _asked(http: httpx.AsyncClient, call: Call, calls: Calls, ends: float) -> Answer:
     """`ends` is when an answer must have begun, by the loop's clock."""
     url = call.url
-    besides = calls.headers_of(url.raw_host.decode("ascii").lower(), url.port, tls=url.scheme == "https")
+    besides = calls.headers_of(_host(url), url.port, tls=url.scheme == "https")
     try:
         request = httpx.Request(
             call.method,
@@ -135,7 +157,18 @@ async def _asked(http: httpx.AsyncClient, call: Call, calls: Calls, ends: float)
         body = await _beginning(response, ends)
     finally:
         await response.aclose()
-    return Answer(host=url.host, status=response.status_code, headers=response.headers, words=_words(response, body))
+    return Answer(
+        url=url,
+        status=response.status_code,
+        headers=response.headers,
+        location=response.extensions.get(LOCATION, ""),
+        words=_words(response, body),
+    )
+
+
+async def _set_aside(response: httpx.Response) -> None:
+    """Hide it from httpx, which reads it even if it is not to go there, and breaks over what it cannot read."""
+    response.extensions[LOCATION] = response.headers.pop("location", "").strip()
 
 
 def _named(http: httpx.AsyncClient) -> dict[str, str]:
@@ -164,12 +197,12 @@ def _words(response: httpx.Response, body: bytes) -> str:
 
 def _target(call: Call, answer: Answer) -> httpx.URL | None:
     """Where an answer sends the call on to; None: nowhere."""
-    location = answer.headers.get("location", "").strip()
     followed = answer.status in FOLLOWED or (answer.status in TURNED and call.method in READING)
-    if not (followed and location):
+    if not (followed and answer.location) or call.ends_with(answer.status):
         return None
     try:
-        target = call.url.join(location)
+        target = call.url.join(answer.location)
+        _ = target.host  # a name of another script is read here
     except (httpx.InvalidURL, ValueError):
         raise PermanentFailure(f"{call.url.host} redirects to an address that cannot be read") from None
     return target.copy_with(username=None, password=None, fragment=None)

@@ -29,6 +29,9 @@ DATE_LENGTH = len("2026-12-24")
 FIRST_YEAR, LAST_YEAR = 1970, 9998
 """Beyond these the database and its driver do not agree."""
 
+REF_LENGTH = 200
+"""Characters of a booking's name."""
+
 EXAMPLE = "2026-12-24T09:00:00+07:00"
 
 

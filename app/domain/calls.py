@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+
+from app.domain.masking import credentials, spelling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,8 +22,23 @@ NOT_SWITCHED_ON = (
     'called, and secret = "env:CALL_URL_SECRET", by which calls are signed'
 )
 
-CREDENTIALS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"})
+CREDENTIALS = frozenset(
+    {
+        *("authorization", "proxy-authorization", "cookie", "cookie2"),
+        *("api-key", "x-api-key", "x-auth-token", "x-access-token", "private-token"),
+    }
+)
 """Headers that belong into the configuration: a job's payload can be read by whoever may list jobs."""
+
+OF_THE_CALL = frozenset(
+    {
+        *("host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"),
+        *("keep-alive", "accept-encoding", "content-encoding", "webhook-id", "webhook-timestamp", "webhook-signature"),
+    }
+)
+"""Headers that the call itself has."""
+
+USERINFO = re.compile(r"(?<=//)[^/?#]*@")
 
 HIDDEN = "…"
 
@@ -51,7 +70,7 @@ class Place:
         usual = HTTPS if tls else HTTP
         if not tls and not self.private:
             return False
-        if (self.port or usual) != (port or usual):
+        if (usual if self.port is None else self.port) != (usual if port is None else port):
             return False
         if self.host.startswith("*."):
             return host.endswith(self.host[1:]) and len(host) > len(self.host) - 1
@@ -89,8 +108,15 @@ class Calls:
     @property
     def secrets(self) -> list[str]:
         """What must be seen nowhere: configured values, and what stands in them behind `Bearer` or `Basic`."""
-        values = [value for _, headers in self.headers for value in headers.values()]
-        return [*values, *(value.rpartition(" ")[2] for value in values)]
+        return [form for _, headers in self.headers for value in headers.values() for form in credentials(value)]
+
+
+def canonical(host: str) -> str:
+    """A host as it is compared: of an IPv6 address, which may be written in many ways, the shortest."""
+    try:
+        return str(ip_address(host)) if ":" in host else host
+    except ValueError:
+        return host
 
 
 def _written(place: Place) -> str:
@@ -98,10 +124,10 @@ def _written(place: Place) -> str:
 
 
 def struck(words: str, secrets: Iterable[str]) -> str:
-    """Without what an answer has repeated of them."""
+    """Without what an answer has repeated of them, also as JSON or an address spells it."""
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= LEAST_HIDDEN:
-            words = words.replace(secret, HIDDEN)
+            words = re.sub(spelling(secret), HIDDEN, words)
     return words
 
 
@@ -115,7 +141,11 @@ def excerpt(words: str) -> str:
 
 def shown(payload: Any) -> Any:
     """A payload as it may be listed: a program that writes by SQL may have put a credential into it after all."""
-    headers = payload.get("headers") if isinstance(payload, dict) else None
+    if not isinstance(payload, dict):
+        return payload
+    url, headers = payload.get("url"), payload.get("headers")
+    if isinstance(url, str) and "@" in url:
+        payload = {**payload, "url": USERINFO.sub(HIDDEN + "@", url, count=1)}
     if not isinstance(headers, dict):
         return payload
     masked = {name: HIDDEN if str(name).lower() in CREDENTIALS else value for name, value in headers.items()}

@@ -43,6 +43,11 @@ def faults(type_by_column: Mapping[str, str]) -> list[str]:
     return found
 
 
+def unzoned(kind: str) -> str:
+    """What to change where `starts_at` is of that type, which has no zone."""
+    return f"it gives starts_at as {kind}; {_remedy('starts_at')}"
+
+
 def _remedy(name: str) -> str:
     if name == "starts_at":
         return f"it must be {REMEDIES['starts_at']}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,13 +33,25 @@ MOST = 100
 """Slots of `all` that are fired in one tick, of all schedules together; the others are still due."""
 
 MOST_COUNTED = 1000
-"""Missed slots that are counted at once: of a line for every minute, a year has half a million."""
+"""Missed slots of one schedule that are counted at once: of a line for every minute, a year has half a million."""
+
+COUNTED_TOGETHER = 10_000
+"""Of all schedules: half a second of computing."""
+
+TOGETHER = timedelta(seconds=0.25)
+"""When two processes were started is known no better: of those within it, the one that keeps a schedule goes on."""
+
+UNHEARD = timedelta(hours=1)
+"""How long an objection stands, at least, before nobody is taken to run the line that it is against."""
+
+UNHEARD_RINGS = 3
+"""And so many ordinary rings: one of them should have come to a process with that line."""
 
 CLOCK_BACK = timedelta(days=1)
 """A slot that lies so far ahead has been fired by a clock that was wrong: waiting for it would silence a schedule."""
 
-SPANS = tuple(timedelta(days=days) for days in (1 / 24, 1, 8, 40, 400, 4000))
-"""How far back the newest slot is looked for: of a line for every minute an hour is enough, of a yearly one a year."""
+SPANS = (timedelta(minutes=3), *(timedelta(days=days) for days in (1 / 24, 1, 8, 40, 400, 4000)))
+"""How far back the newest slot is looked for: of a line for every minute that is the first, of a yearly one a year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +182,13 @@ class Known:
     removed_at: datetime | None = None
     """When a tick has found that its configuration does not have it. None: it is configured."""
 
+    configured_at: datetime
+    """When the process that has begun this timing read its configuration."""
+
+    objected_at: datetime | None = None
+    """When a process that was started before, with another timing, has left it alone. None: no such process has come
+    since the last tick of one with this timing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Come:
@@ -184,6 +204,9 @@ class Come:
     missed_slot: datetime | None = None
     """The latest of the missed ones."""
 
+    uncounted: bool = False
+    """More were missed than `missed`."""
+
 
 def goes_on(schedule: Schedule, known: Known | None, *, now: datetime, started: datetime) -> bool:
     """Whether the stored schedule is this one: else it begins now, with no slot in the past.
@@ -198,35 +221,56 @@ def goes_on(schedule: Schedule, known: Known | None, *, now: datetime, started: 
     return max(known.anchor_at, known.last_slot or known.anchor_at) <= now + CLOCK_BACK
 
 
-def come(schedule: Schedule, known: Known, *, now: datetime, most: int = MOST) -> Come:
+def may_take(known: Known, *, now: datetime, started: datetime, unheard: timedelta) -> bool:
+    """Whether a process that was started then, with another timing, begins its own.
+
+    Not while one that was started later keeps the schedule: else two releases side by side would begin in turn, and
+    never come to a slot. But once nobody has dismissed an objection for so long, nobody has that timing any more.
+    """
+    if started > known.configured_at + TOGETHER or known.configured_at > now + CLOCK_BACK:
+        return True
+    return known.objected_at is not None and known.objected_at <= now - unheard
+
+
+def unheard(expected_every: timedelta) -> timedelta:
+    """How long an objection has to stand, where rings are to come so often."""
+    return max(UNHEARD, UNHEARD_RINGS * expected_every)
+
+
+def due(schedule: Schedule, known: Known, *, now: datetime) -> Iterator[datetime]:
+    """Its slots that have come, oldest first."""
+    after = known.last_slot or known.anchor_at
+    return takewhile(lambda slot: slot <= now, schedule.timing.after(after, anchor=known.anchor_at))
+
+
+def come(
+    schedule: Schedule, known: Known, *, now: datetime, most: int = MOST, most_counted: int = MOST_COUNTED
+) -> Come:
     """Which slots are to be fired, and which are passed over. `most` bounds those of `all`."""
     timing, anchor = schedule.timing, known.anchor_at
     after = known.last_slot or anchor
     if schedule.catch_up == "all":
-        due = takewhile(lambda slot: slot <= now, timing.after(after, anchor=anchor))
-        return Come(after=after, fire=tuple(islice(due, most)))
+        return Come(after=after, fire=tuple(islice(due(schedule, known, now=now), most)))
     newest = timing.newest(after=after, until=now, anchor=anchor)
     if newest is None:
         return Come(after=after)
     if schedule.catch_up == "latest":
         return Come(after=after, fire=(newest,))
     in_time = now - schedule.grace
-    late = takewhile(lambda slot: slot < in_time and slot <= newest, timing.after(after, anchor=anchor))
-    missed = sum(1 for _ in islice(late, MOST_COUNTED))
-    before = min(newest, in_time - timedelta.resolution)
-    last_late = timing.newest(after=after, until=before, anchor=anchor) if missed else None
     fire = () if newest < in_time else (newest,)
-    return Come(after=after, fire=fire, missed=missed, missed_slot=last_late)
+    last_late = timing.newest(after=after, until=min(newest, in_time - timedelta.resolution), anchor=anchor)
+    if last_late is None:
+        return Come(after=after, fire=fire)
+    late = tuple(islice(takewhile(lambda slot: slot <= last_late, timing.after(after, anchor=anchor)), most_counted))
+    uncounted = not late or late[-1] < last_late
+    return Come(after=after, fire=fire, missed=len(late), missed_slot=last_late, uncounted=uncounted)
 
 
-def past(
-    schedule: Schedule, known: Known, slots: Come, *, most: int | None = None
-) -> tuple[Known, tuple[datetime, ...]]:
-    """The schedule once these are dealt with, and which are fired: at most so many. What is left is still due."""
-    fired = slots.fire[:most]
-    last = max(slots.after, *fired, *((slots.missed_slot,) if slots.missed_slot else ()), known.anchor_at)
+def past(schedule: Schedule, known: Known, slots: Come) -> Known:
+    """The schedule once these are dealt with. What is left is still due."""
+    last = max(slots.after, *slots.fire, *((slots.missed_slot,) if slots.missed_slot else ()), known.anchor_at)
     next_at = next(schedule.timing.after(last, anchor=known.anchor_at), None)
-    return replace(known, last_slot=last if last > known.anchor_at else None, next_at=next_at), fired
+    return replace(known, last_slot=last if last > known.anchor_at else None, next_at=next_at)
 
 
 def begun(timing: Timing, now: datetime) -> tuple[datetime, datetime | None]:
@@ -244,13 +288,33 @@ def upcoming(schedule: Schedule, known: Known | None, *, now: datetime, count: i
     return list(islice(schedule.timing.after(now, anchor=known.anchor_at), count))
 
 
-def share(due: Mapping[str, tuple[datetime, ...]], most: int = MOST) -> dict[str, int]:
-    """How many slots of each schedule are fired at once: the oldest of all of them, `most` together."""
-    oldest = sorted((slot, name) for name, slots in due.items() for slot in slots)[:most]
-    counts = dict.fromkeys(due, 0)
-    for _, name in oldest:
-        counts[name] += 1
-    return counts
+def oldest(
+    slots: Mapping[str, Iterator[datetime]], next_at: Mapping[str, datetime], most: int = MOST
+) -> dict[str, tuple[datetime, ...]]:
+    """The oldest slots of all schedules, `most` together. Without those schedules whose turn has not come.
+
+    The slots of one are not computed before its stored next one is among the oldest: there may be a thousand schedules.
+    """
+
+    def told(name: str) -> Iterator[tuple[datetime, str, bool]]:
+        yield next_at[name], name, False
+        yield from ((slot, name, True) for slot in slots[name])
+
+    found: dict[str, list[datetime]] = {}
+    left = most
+    for slot, name, is_real in merge(*map(told, slots)):
+        if left == 0:
+            break
+        found.setdefault(name, [])
+        if is_real:
+            found[name].append(slot)
+            left -= 1
+    return {name: tuple(of_it) for name, of_it in found.items()}
+
+
+def most_counted(schedules: int) -> int:
+    """How many missed slots of each are counted, where so many schedules may have missed some."""
+    return max(1, min(MOST_COUNTED, COUNTED_TOGETHER // max(schedules, 1)))
 
 
 def _last(slots: Iterator[datetime]) -> datetime | None:

@@ -15,12 +15,20 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import httpx
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 
 from app.clients import calls as client
 from app.clients.http import failure_of, retry_after
 from app.domain import signatures
-from app.domain.calls import CREDENTIALS, NOT_SWITCHED_ON, excerpt, struck
+from app.domain.calls import CREDENTIALS, NOT_SWITCHED_ON, OF_THE_CALL, TYPE, excerpt, struck
 from app.domain.errors import PermanentFailure, TemporaryFailure
 from app.domain.jobs import Done, Snooze
 
@@ -44,7 +52,8 @@ IN_THE_CLEAR = "must begin with https://; only a host in [call_url] private_host
 MOST_URL = 2000
 """Characters. Longer ones are refused by many servers."""
 
-RANGE = re.compile("([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?")
+RANGE = re.compile("([2-5][0-9][0-9])(?:-([2-5][0-9][0-9]))?")
+"""From 200: what is below comes before an answer, and ends none."""
 
 SUCCESS = range(200, 300)
 
@@ -56,26 +65,27 @@ NO_BODY = frozenset({"GET", "HEAD"})
 NAME = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$"
 VALUE = r"^[\t\x20-\x7e]{0,2000}$"
 
-OF_THE_CALL = frozenset(
-    {
-        *("host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"),
-        *("keep-alive", "accept-encoding", "content-encoding", "webhook-id", "webhook-timestamp", "webhook-signature"),
-    }
-)
-"""Headers that the call itself has."""
-
 
 def _statuses(value: Any) -> Any:
     """`200`, or `"200-204"`: the first and the last."""
     found = RANGE.fullmatch(str(value)) if isinstance(value, str | int) else None
     if found is None:
         raise ValueError('must be a status such as 204, or a range such as "200-299"')
-    return int(found[1]), int(found[2] or found[1])
+    first, last = int(found[1]), int(found[2] or found[1])
+    if first > last:
+        raise ValueError('must be a range from the lower status to the higher one, such as "200-299"')
+    return first, last
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number of seconds")  # noqa: TRY004 - what pydantic tells
+    return value
 
 
 Statuses = Annotated[tuple[int, int], BeforeValidator(_statuses)]
 HeaderName = Annotated[str, Field(pattern=NAME)]
-HeaderValue = Annotated[str, Field(pattern=VALUE)]
+HeaderValue = Annotated[str, StringConstraints(strip_whitespace=True, pattern=VALUE)]
 
 
 class Payload(BaseModel):
@@ -90,7 +100,7 @@ class Payload(BaseModel):
     body: Any = None
     """JSON; a text is sent as it stands; None: nothing is sent."""
 
-    timeout_seconds: Annotated[float, Field(gt=0, le=MOST_SECONDS, allow_inf_nan=False)] = 15
+    timeout_seconds: Annotated[float, Field(gt=0, le=MOST_SECONDS, allow_inf_nan=False), BeforeValidator(_number)] = 15
 
     success: Annotated[list[Statuses], Field(min_length=1, max_length=20)] | None = None
     """None: 200 to 299, where 202 with `Retry-After` means "not yet"."""
@@ -145,9 +155,10 @@ def read(given: str) -> httpx.URL:
     """
     try:
         address = httpx.URL(given)
-    except (httpx.InvalidURL, UnicodeError) as error:
+        fits = address.scheme in {"http", "https"} and address.host and given.isprintable()
+    except (httpx.InvalidURL, ValueError) as error:
         raise ValueError("must be an address, such as https://api.example.com/path") from error
-    if address.scheme not in {"http", "https"} or not address.host or not given.isprintable():
+    if not fits:
         raise ValueError("must be an address, such as https://api.example.com/path")
     return address.copy_with(fragment=None)
 
@@ -173,13 +184,19 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
         _call(payload, calls, _message_id(ctx)),
         calls,
         lambda place: _reaching(ctx, place),
-        seconds=max(min(payload.timeout_seconds, ctx.deadline.left.total_seconds() - STORING), 0),
+        seconds=max(min(payload.timeout_seconds, _left(ctx).total_seconds() - STORING), 0),
     )
     return _outcome(payload, answer, struck(answer.words, calls.secrets))
 
 
+def _left(ctx: Context) -> timedelta:
+    """What the whole of it may take: past that the job is cut off, whatever has been answered by then."""
+    runnable = ctx.service.handlers.get(TYPE)
+    return min(ctx.deadline.left, TIMEOUT if runnable is None else runnable.timeout)
+
+
 def _reaching(ctx: Context, place: Place) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-    return ctx.reaching(deny_private=not place.private)
+    return ctx.calling(private=place.private)
 
 
 def _message_id(ctx: Context) -> str:
@@ -205,23 +222,28 @@ def _call(payload: Payload, calls: Calls, message_id: str) -> client.Call:
         headers=given,
         signed={"webhook-id": message_id, "webhook-timestamp": now, "webhook-signature": " ".join(signed)},
         body=content,
+        ends_with=payload.succeeds,
     )
+
+
+TOLD = frozenset({b"retry-after", b"date"})
+"""What a failure is told of an answer's headers."""
 
 
 def _outcome(payload: Payload, answer: client.Answer, words: str) -> Outcome:
     """`words` are the answer's, without what it has repeated of our secrets."""
-    told = {name: answer.headers[name] for name in ("retry-after", "date") if name in answer.headers}
-    request = httpx.Request(payload.method, f"https://{answer.host}")
+    told = [(name, value) for name, value in answer.headers.raw if name.lower() in TOLD]  # as bytes: they may be any
+    request = httpx.Request(payload.method, answer.url)
     response = httpx.Response(answer.status, headers=told, text=words, request=request)
     wait = retry_after(response)
-    if answer.status == HTTPStatus.ACCEPTED and wait is not None and payload.success is None:
-        return Snooze(max(wait, LEAST_WAIT))
+    if answer.status == HTTPStatus.ACCEPTED and "retry-after" in response.headers and payload.success is None:
+        return Snooze(max(wait or LEAST_WAIT, LEAST_WAIT))
     if payload.succeeds(answer.status):
         return Done({"status": answer.status, "body": excerpt(words)})
     if response.is_success:
         raise TemporaryFailure(
             f"{answer.host} answered {answer.status}, which `success` does not name", retry_after=wait
         )
-    if "location" in answer.headers and response.is_redirect:
+    if answer.location and response.is_redirect:
         raise PermanentFailure(f"{answer.host} answered {answer.status}: write into url where it leads to")
     raise failure_of(response)

@@ -248,7 +248,7 @@ async def _not_begun(obstacle: Obstacle, ctx: Context) -> Outcome:
     """Nothing was tried: nobody is at its address, or its channel takes nothing."""
     messages, job, reason = ctx.stores.messages, ctx.current_job, obstacle.blocked or str(obstacle.parked)
     if obstacle.expired or (obstacle.blocked and _unnamed(obstacle.kind, obstacle.recipient, ctx)):
-        return await _end(obstacle, TIME_PASSED if obstacle.expired else reason, ctx)
+        return await _end(obstacle, (obstacle.called_off or TIME_PASSED) if obstacle.expired else reason, ctx)
     fallback = obstacle.kind != "alert" and _has_fallback(obstacle.recipient, ctx)
     if obstacle.blocked is None and (obstacle.unanswered or not fallback):
         await ctx.stores.reach.pause(obstacle.channel, reason, wait=reach.LOOK_AGAIN)
@@ -328,14 +328,14 @@ async def _postpone(trying: Try, failure: TemporaryFailure, ctx: Context) -> Out
     if trying.age + delay > TRIED_FOR:
         return await _give_up(trying, str(failure), ctx, unanswered=isinstance(failure, Unanswered))
     log.warning("message postponed", extra={**_about(trying), "reason": str(failure)})
-    await ctx.stores.messages.postpone(
+    waits = await ctx.stores.messages.postpone(
         job,
         trying.message.id,
         str(failure),
         delay=delay,
         unanswered=isinstance(failure, Unanswered),
     )
-    ctx.tally.add("messages.retrying")
+    ctx.tally.add("messages.retrying", int(waits))
     ctx.tally.fail(f"channel {trying.message.channel} failed")
     return Settled()
 

@@ -62,6 +62,10 @@ class Hook(Protocol):
         """The key that a configured secret stands for; a ValueError says what must be changed about it."""
         ...
 
+    def signed(self, headers: Mapping[str, bytes]) -> bool:
+        """Whether headers, their names in lower case, look as if they signed a body, which nobody has read yet."""
+        ...
+
     def verify(self, received: Received, keys: Sequence[bytes], *, now: float, tolerance: float) -> None:
         """Nothing, where one of the keys has signed it lately; SignatureError else. Reads nothing else of it."""
         ...

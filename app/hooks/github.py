@@ -7,6 +7,7 @@ repeat is known by `X-GitHub-Delivery`, which stays the same when a delivery is 
 from __future__ import annotations
 
 import hmac
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -15,7 +16,7 @@ from app.domain.errors import SignatureError
 from app.hooks import Malformed, Received, Told, name_of, plain_key, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -25,7 +26,14 @@ TIMED = False
 
 FORM = b"application/x-www-form-urlencoded"
 
+SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
+
 key = plain_key
+
+
+def signed(headers: Mapping[str, bytes]) -> bool:
+    """By its one signature."""
+    return SIGNATURE.fullmatch(headers.get("x-hub-signature-256", b"")) is not None
 
 
 def verify(received: Received, keys: Sequence[bytes], *, now: float, tolerance: float) -> None:  # noqa: ARG001

@@ -5,6 +5,7 @@ Source: github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.m
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from app.domain import signatures
@@ -12,7 +13,7 @@ from app.domain.errors import SignatureError
 from app.hooks import Received, Told, as_it_is, name_of, seconds, timely, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -23,8 +24,18 @@ TIMED = True
 ID = "webhook-id"
 NAMES = ("webhook", "svix")
 
+SIGNATURE = re.compile(rb"v1,[A-Za-z0-9+/]{43}=")
+
 key = signatures.key_of
 document = as_it_is
+
+
+def signed(headers: Mapping[str, bytes]) -> bool:
+    """By an id, a time and one signature at least."""
+    begins = next((name for name in NAMES if f"{name}-id" in headers), NAMES[0])
+    given = headers.get(f"{begins}-signature", b"").split()
+    rest = headers.get(f"{begins}-id") and headers.get(f"{begins}-timestamp", b"").isdigit()
+    return bool(rest) and any(SIGNATURE.fullmatch(one) for one in given)
 
 
 def verify(received: Received, keys: Sequence[bytes], *, now: float, tolerance: float) -> None:

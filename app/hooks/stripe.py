@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from typing import TYPE_CHECKING
 
 from app.domain import signatures
@@ -10,7 +11,7 @@ from app.domain.errors import SignatureError
 from app.hooks import Malformed, Received, Told, as_it_is, name_of, plain_key, seconds, single, timely, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -18,8 +19,16 @@ SECRET = "the signing secret of the endpoint in the dashboard, whsec_…"  # noq
 
 TIMED = True
 
+SIGNATURE = re.compile(rb"v1=[0-9a-f]{64}")
+
 key = plain_key
 document = as_it_is
+
+
+def signed(headers: Mapping[str, bytes]) -> bool:
+    """By a time and one signature at least."""
+    parts = [part.strip() for part in headers.get("stripe-signature", b"").split(b",")]
+    return any(part.startswith(b"t=") for part in parts) and any(SIGNATURE.fullmatch(part) for part in parts)
 
 
 def verify(received: Received, keys: Sequence[bytes], *, now: float, tolerance: float) -> None:

@@ -113,9 +113,7 @@ async def form_of(request: Request) -> dict[bytes, bytes]:
         raise Trouble(415, "This takes the forms of its own pages and nothing else.")
     raw = await raw_body(request, most_bytes=MOST_BYTES)
     try:
-        pairs = parse_qsl(
-            raw.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_FIELDS, encoding="latin-1"
-        )
+        pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_FIELDS, encoding="latin-1")
     except ValueError:
         raise Trouble(400, "The form has more fields than any of ours.") from None
     return {name.encode("latin-1"): value.encode("latin-1") for name, value in pairs}  # the very bytes that were sent

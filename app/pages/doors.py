@@ -74,7 +74,7 @@ CHANGES: dict[str, Door] = {
 
 
 async def answer(request: Request, path: str) -> Response:
-    """The answer of every page. Never a problem document: it is people who read it."""
+    """The answer of every page. What cannot be done is a page too, not a problem document: it is people who read it."""
     at = datetime.now(UTC)
     try:
         return _file(request) if path.startswith("/static/") else await _answered(request, path, at)

@@ -12,18 +12,20 @@ from pydantic import ValidationError
 
 from app.domain import calls, schedules
 from app.domain.jobs import NewJob
+from app.domain.schedules import Come
 from app.domain.tally import instant
 from app.stores.payloads import payload_text
 from app.stores.schedules import Move
+from app.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from pydantic import BaseModel
 
     from app.context import Context
-    from app.domain.schedules import Come, Known, Schedule
+    from app.domain.schedules import Known, Schedule
     from app.stores.looks import Look
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,14 @@ SLOT = "slot"
 BODY = "body"
 """Of a call."""
 
+SHARE = 0.4
+"""Of a tick's budget, in which slots are computed; what is left is for the jobs."""
+
+PORTION = timedelta(seconds=0.5)
+"""Of computing, before what it has found is saved; and at most so many schedules, which are one statement."""
+
+MOST_AT_ONCE = 200
+
 
 async def plan(ctx: Context, look: Look) -> int:
     """Queue the jobs whose slots have come, and keep when the next ones are. Returns how many schedules it has moved.
@@ -40,15 +50,27 @@ async def plan(ctx: Context, look: Look) -> int:
     Not how many jobs: where a next slot is another one, the tick is to look once more.
 
     What each schedule is to do is decided between two statements, without a lock: the second one does nothing for a
-    schedule that another tick has moved meanwhile.
+    schedule that another tick has moved meanwhile. It is decided in a thread, since of a thousand schedules that slept
+    for weeks it takes a while, and saved in portions: what time is not left for goes on in the next tick.
     """
     if not look.schedulable:
         return 0
     now, known = await ctx.stores.schedules.read()
     planning = _Planning(ctx, known, now)
-    moves = planning.moves()
-    if not moves:
-        return 0
+    moved = 0
+    while not planning.over:
+        if moves := await in_thread(planning.portion):
+            moved += await _save(ctx, moves)
+        if ctx.deadline.elapsed >= SHARE * ctx.deadline.budget or ctx.service.stopping.requested:
+            break
+    if planning.left:
+        log.warning("schedules were left for the next tick", extra={"count": planning.left})
+        ctx.tally.note(f"the next tick goes on with {_counted(planning.left, 'schedule')}, for time was up; ring again")
+    return moved
+
+
+async def _save(ctx: Context, moves: list[Move]) -> int:
+    """Move these, and tell of it. Returns how many were moved on."""
     moved = await ctx.stores.schedules.move(moves)
     ctx.tally.add("schedules.fired", moved.fired)
     for name, reason in moved.refused.items():
@@ -57,8 +79,15 @@ async def plan(ctx: Context, look: Look) -> int:
     for move in moves:
         if move.missed and move.name in moved.names:
             log.warning("slots were missed", extra={"schedule": move.name, "count": move.missed})
-            ctx.tally.note(f"schedule {move.name} has missed {_count(move.missed)}, for no tick came in time")
-    return len(moved.names)
+            missed = _counted(move.missed, "slot", more=move.uncounted)
+            ctx.tally.note(f"schedule {move.name} has missed {missed}, for no tick came in time")
+        if move.objects and move.name in moved.names:
+            log.warning("schedule was left to a later process", extra={"schedule": move.name})
+            ctx.tally.note(
+                f"schedule {move.name} goes by the other line of a process that was started later; if that is not "
+                "meant, restart the one that is to be right"
+            )
+    return sum(1 for move in moves if move.name in moved.names and not move.objects)
 
 
 def payload_at(schedule: Schedule, slot: datetime, model: type[BaseModel] | None) -> dict[str, Any]:
@@ -88,27 +117,85 @@ class _Planning:
         # By the database's clock, in which the age of what this process has read is the same.
         self._started = now - timedelta(seconds=time.monotonic() - ctx.settings.read_at)
 
-    def moves(self) -> list[Move]:
-        come: dict[str, Come] = {}
-        moves = [self._removed(known) for name, known in self._known.items() if self._gone(name)]
+        self._unheard = schedules.unheard(ctx.settings.tick.expected_every)
+        came = sorted((known.next_at, name) for name, known in self._own() if known.next_at and self._is_due(known))
+        self._of_each = {name: at for at, name in came if self._configured[name].catch_up == "all"}
+        self._come = [(at, name) for at, name in came if name not in self._of_each]
+        self._moves = self._decide()
+
+        self.left = len(self._come)
+        """Schedules whose slots have come, and are not computed yet."""
+
+        self.over = False
+        """All is decided."""
+
+    def portion(self) -> list[Move]:
+        """What is decided within a moment. Goes on where it ended; in one thread at a time."""
+        began = time.monotonic()
+        moves: list[Move] = []
+        for move in self._moves:
+            moves.append(move)
+            if len(moves) >= MOST_AT_ONCE or time.monotonic() - began >= PORTION.total_seconds():
+                return moves
+        self.over = True
+        return moves
+
+    def _decide(self) -> Iterator[Move]:
+        """First what is decided but once, then what has come, the oldest first: each tick gets further."""
+        yield from (self._as_it_is(known, removed=True) for name, known in self._known.items() if self._gone(name))
+        yield from self._alone_each(list(self._configured), self._stands)
+        yield from self._passed()
+
+    def _own(self) -> Iterator[tuple[str, Known]]:
+        """Those that go on by the timing of this process."""
         for name, schedule in self._configured.items():
             known = self._known.get(name)
-            with self._alone(name):
-                if known is None or not schedules.goes_on(schedule, known, now=self._now, started=self._started):
-                    moves.append(self._begins(schedule, known))
-                elif known.removed_at is not None or (known.next_at is not None and known.next_at <= self._now):
-                    come[name] = schedules.come(schedule, known, now=self._now)
-        return [*moves, *self._passed(come)]
+            if known is not None and schedules.goes_on(schedule, known, now=self._now, started=self._started):
+                yield name, known
 
-    def _passed(self, come: Mapping[str, Come]) -> Iterator[Move]:
+    def _is_due(self, known: Known) -> bool:
+        return known.next_at is not None and known.next_at <= self._now
+
+    def _stands(self, name: str) -> Move | None:
+        """What becomes of it, beside its slots."""
+        schedule, known = self._configured[name], self._known.get(name)
+        if known is None:
+            return self._begins(schedule, None)
+        if schedules.goes_on(schedule, known, now=self._now, started=self._started):
+            is_claimed = known.removed_at is not None or known.objected_at is not None
+            return self._as_it_is(known) if is_claimed and not self._is_due(known) else None
+        if known.fingerprint == schedule.timing.fingerprint or schedules.may_take(
+            known, now=self._now, started=self._started, unheard=self._unheard
+        ):
+            return self._begins(schedule, known)
+        return self._as_it_is(known, objects=True) if known.objected_at is None else None
+
+    def _passed(self) -> Iterator[Move]:
         """Past the slots that have come."""
-        counts = schedules.share({n: c.fire for n, c in come.items() if self._configured[n].catch_up == "all"})
-        for name, slots in come.items():
-            with self._alone(name):
-                yield self._past(self._configured[name], self._known[name], slots, counts.get(name))
+        fired = schedules.oldest({name: self._slots(name) for name in self._of_each}, self._of_each)
 
-    def _past(self, schedule: Schedule, known: Known, come: Come, most: int | None) -> Move:
-        there, fired = schedules.past(schedule, known, come, most=most)
+        def each(name: str) -> Move:
+            known = self._known[name]
+            return self._past(known, Come(after=known.last_slot or known.anchor_at, fire=fired[name]))
+
+        yield from self._alone_each(fired, each)
+        counting = sum(1 for _, name in self._come if self._configured[name].catch_up == "none")
+        most = schedules.most_counted(counting)
+
+        def newest(name: str) -> Move:
+            self.left -= 1
+            schedule, known = self._configured[name], self._known[name]
+            return self._past(known, schedules.come(schedule, known, now=self._now, most_counted=most))
+
+        yield from self._alone_each([name for _, name in self._come], newest)
+
+    def _slots(self, name: str) -> Iterator[datetime]:
+        with self._alone(name):
+            yield from schedules.due(self._configured[name], self._known[name], now=self._now)
+
+    def _past(self, known: Known, come: Come) -> Move:
+        schedule = self._configured[known.name]
+        there = schedules.past(schedule, known, come)
         runnable = self._ctx.service.handlers.get(schedule.job)
         model = None if runnable is None else runnable.module.Payload
         return Move(
@@ -118,9 +205,10 @@ class _Planning:
             anchor_at=known.anchor_at,
             next_at=there.next_at,
             last_slot=there.last_slot,
-            jobs={slot: _job(schedule, slot, model) for slot in fired},
+            jobs={slot: _job(schedule, slot, model) for slot in come.fire},
             missed=come.missed,
             missed_slot=come.missed_slot,
+            uncounted=come.uncounted,
         )
 
     def _begins(self, schedule: Schedule, known: Known | None) -> Move:
@@ -132,12 +220,13 @@ class _Planning:
             anchor_at=anchor_at,
             next_at=next_at,
             begins=True,
+            configured_at=self._started,
         )
 
     def _gone(self, name: str) -> bool:
         return name not in self._configured and self._known[name].removed_at is None
 
-    def _removed(self, known: Known) -> Move:
+    def _as_it_is(self, known: Known, *, removed: bool = False, objects: bool = False) -> Move:
         return Move(
             name=known.name,
             revision=known.revision,
@@ -145,8 +234,17 @@ class _Planning:
             anchor_at=known.anchor_at,
             next_at=known.next_at,
             last_slot=known.last_slot,
-            removed=True,
+            removed=removed,
+            objects=objects,
         )
+
+    def _alone_each(self, names: Iterable[str], decide: Callable[[str], Move | None]) -> Iterator[Move]:
+        for name in names:
+            move = None
+            with self._alone(name):
+                move = decide(name)
+            if move is not None:
+                yield move
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
@@ -178,5 +276,5 @@ def _fits(model: type[BaseModel], payload: Mapping[str, Any]) -> bool:
     return True
 
 
-def _count(slots: int) -> str:
-    return "a slot" if slots == 1 else f"{slots} slots"
+def _counted(count: int, what: str, *, more: bool = False) -> str:
+    return f"a {what}" if count == 1 and not more else f"{count:,}{'+' if more else ''} {what}s"

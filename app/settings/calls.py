@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from app.domain import signatures
-from app.domain.calls import HTTPS, Calls, Place
+from app.domain.calls import HTTPS, OF_THE_CALL, Calls, Place, canonical
 from app.settings.problems import shown
 from app.settings.table import Table, has_control
 
@@ -65,9 +65,9 @@ def _place(written: str, *, private: bool) -> Place | str:
         url = URL(f"https://{name}")
     except (InvalidURL, UnicodeError, ValueError):
         return wrong
-    host, port = url.raw_host.decode("ascii").lower(), url.port
-    more = url.userinfo or url.path != "/" or url.query or url.fragment or (wide and private)
-    if more or not HOST.fullmatch(host) or not 0 < (port or 1) <= MOST_PORT:
+    host, port = canonical(url.raw_host.decode("ascii").lower()), url.port
+    more = url.path != "/" or any(letter in name for letter in "@?#") or (wide and private)
+    if more or not HOST.fullmatch(host) or not (port is None or 0 < port <= MOST_PORT):
         return wrong
     if port is None and name.endswith(f":{HTTPS}"):
         port = HTTPS
@@ -117,6 +117,8 @@ def _values(table: Table) -> Iterator[tuple[str, str]]:
             continue
         if not HEADER.fullmatch(name):
             table.tell(name, "is no name of a header; write another")
+        elif name.lower() in OF_THE_CALL:
+            table.tell(name, "is set by the call itself; remove it")
         elif not value.isascii() or has_control(value):
             table.tell(name, "holds characters that a header cannot have; write ASCII")
         else:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-from app.domain.masking import Mask
+from app.domain.masking import Mask, credentials
 from app.settings.problems import FromEnvironment
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from app.settings.chats import ChatSettings
     from app.settings.model import ChannelSettings, Environment, SourceSettings
+
+
+SCHEMES = frozenset({"basic", "bearer", "token", "bot", "key", "apikey"})
+"""What a header's value begins with when the secret of it is the next word: another text is one secret as a whole."""
 
 
 def mask_of(
@@ -53,7 +57,8 @@ def _with_password(secret: str) -> Iterator[str]:
 def _from_environment(value: Any) -> Iterator[str]:
     match value:
         case FromEnvironment():
-            yield from _with_password(str(value))
+            for secret in credentials(value) if value.partition(" ")[0].lower() in SCHEMES else (value,):
+                yield from _with_password(str(secret))
         case dict():
             for inner in value.values():
                 yield from _from_environment(inner)

@@ -25,7 +25,8 @@ RETURNING id, xmax = 0 AS created;
 
 -- name: call_off
 -- What is not sent yet of a booking's reminders is not sent any more, and nobody is alarmed. One that is on its way may
--- arrive, but is not tried again. What was called off is no reminder that was told.
+-- arrive, but is not tried again: it keeps its mark until that is known (`let_go`). What was called off is no reminder
+-- that was told.
 WITH open AS (
     SELECT m.id
     FROM wakebell.messages AS m
@@ -41,6 +42,7 @@ WITH open AS (
             ELSE 'failed'
         END,
         last_error = :reason,
+        called_off = CASE WHEN m.status = 'sending' THEN CAST(:reason AS text) END,
         expires_at = now(),
         finished_at = CASE WHEN m.status <> 'sending' THEN now() END,
         judged_finish = CASE WHEN m.status <> 'sending' THEN now() END

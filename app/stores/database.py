@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event, text
-from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, InvalidRequestError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
@@ -109,6 +109,25 @@ class Database:
             await connection.execute(TIMEOUTS)
             yield connection
 
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is rolled back, on a connection that is closed afterwards: for statements of strangers.
+
+        Settings, locks and whatever else they leave behind end with it. Through a transaction pooler the rollback
+        undoes settings, and no more: the pooler keeps its own connection, with the advisory locks taken on it.
+
+        Raises:
+            DatabaseUnavailable: as for `fetch`.
+        """
+        connection = await self._connect(self._engine.execution_options(isolation_level="READ COMMITTED"))
+        try:
+            await connection.execute(TIMEOUTS)
+            yield connection
+        except (DBAPIError, OSError, TimeoutError) as error:
+            raise faults.translated(error, self.address) from error
+        finally:
+            await asyncio.shield(_thrown_away(connection))
+
     async def dispose(self) -> None:
         """Closes every connection that is not in use; new ones are made when needed."""
         engine = self._engine.sync_engine
@@ -162,6 +181,15 @@ async def _closed(connection: AsyncConnection) -> None:
         await connection.close()
     except (DBAPIError, InterfaceError, OSError, TimeoutError):
         log.debug("a broken connection was dropped")
+
+
+async def _thrown_away(connection: AsyncConnection) -> None:
+    """Rolled back, closed, and not given back to the pool."""
+    for step in (connection.rollback, connection.invalidate, connection.close):
+        try:
+            await step()
+        except (DBAPIError, InterfaceError, InvalidRequestError, OSError, TimeoutError):
+            log.debug("a connection was lost before it could be closed")
 
 
 def connect(url: str, *, name: str = "DATABASE_URL") -> Database:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from app.stores import sql
-from app.stores.payloads import json_text
+from app.stores.payloads import DEEPEST, is_deep, json_text
 
 if TYPE_CHECKING:
     from app.stores.database import Database
@@ -25,6 +25,7 @@ ROOM = 2048
 """What a payload has besides the data, at most: an id, a type and a name, each as long as it may be."""
 
 TOO_LONG = "it is longer than the 256 KiB that a payload may have"
+TOO_DEEP = f"it is nested too deeply: a payload may have fewer than {DEEPEST} levels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,8 @@ class Events:
     async def keep(self, event: NewEvent) -> KeptEvent:
         """Keep it and put in its job, both or neither. Of two with one id at once, one is kept; both get its job.
 
-        What a payload cannot hold (too long, a NUL character) is kept as it came: the job's `data` is null then, and
-        `omitted` says why; `body` gives it.
+        What a payload cannot hold (too long, too deep, a NUL character) is kept as it came: the job's `data` is null
+        then, and `omitted` says why; `body` gives it.
         """
         given: dict[str, Any] = {
             "door": event.door,
@@ -122,6 +123,8 @@ def kept_seconds(jobs: timedelta) -> float:
 
 def _data(event: NewEvent) -> tuple[str | None, str | None]:
     """Its JSON as the database takes it, or why it does not."""
+    if is_deep({"data": event.data}):
+        return None, TOO_DEEP
     try:
         told = json_text("data", event.data)
     except ValueError as error:

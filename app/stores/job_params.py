@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.domain.errors import LeaseLost
-from app.stores.payloads import json_text, result_text
+from app.stores.payloads import TOO_DEEP, is_deep, json_text, result_text
 from app.stores.text import clean
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def jobs_text(jobs: Iterable[NewJob]) -> str:
 
 
 def _told(job: NewJob, place: str, index: int) -> dict[str, Any]:
+    if is_deep(job.payload):
+        raise ValueError(f"{place}[{index}].payload: {TOO_DEEP}")
     told: dict[str, Any] = {"type": job.type, "payload": job.payload}
     for name, usual in USUAL:
         value = getattr(job, name)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from app.domain.jobs import FailedTry, Job
-from app.stores.payloads import json_value
+from app.stores.payloads import UNREADABLE, is_deep, json_shown, json_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,10 +95,10 @@ class StoredJob:
 
 def stored_job(row: Mapping[str, Any]) -> StoredJob:
     """A job out of a row whose JSON is text."""
-    told = {**row, "payload": json_value(row["payload"]), "result": json_value(row["result"])}
+    told = {**row, "payload": json_shown(row["payload"]), "result": json_shown(row["result"])}
     if "failures" in told:
         told["failures"] = tuple(_failed_try(failure) for failure in json_value(told["failures"]))
-        told["then"] = tuple(json_value(told.pop("then_jobs")) or ())
+        told["then"] = _following(json_value(told.pop("then_jobs")))
     return StoredJob(**told)
 
 
@@ -107,7 +107,7 @@ def claimed_job(row: Mapping[str, Any], token: int) -> Job:
     return Job(
         id=row["id"],
         type=row["type"],
-        payload=json_value(row["payload"]),
+        payload=json_shown(row["payload"]),
         queue=row["queue"],
         attempt=row["attempts"],
         crashes=row["crashes"],
@@ -131,6 +131,18 @@ def turned_job(values: Sequence[Any], token: int) -> Job:
         token=token,
         lease_until=datetime.fromisoformat(lease_until),
     )
+
+
+def _following(jobs: Any) -> tuple[dict[str, Any], ...]:
+    """What follows, with words in place of a payload that is nested too deeply; of each level its own."""
+    if not isinstance(jobs, list):
+        return () if jobs is None else ({"type": "?", "payload": UNREADABLE},)
+    told = []
+    for job in jobs:
+        payload = UNREADABLE if is_deep(job.get("payload") or {}) else job.get("payload")
+        more = {"then": list(_following(job["then"]))} if job.get("then") else {}
+        told.append({**job, "payload": payload, **more})
+    return tuple(told)
 
 
 def _failed_try(failure: Mapping[str, Any]) -> FailedTry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from sqlalchemy import text
 from app.domain import watches
 from app.domain.alerts import SOURCE_FAILURES
 from app.domain.ringing import Past
+from app.domain.schedules import UNHEARD
 from app.stores import sql
 from app.stores.housekeeping import kept_params
 from app.stores.payloads import json_value
@@ -60,6 +62,12 @@ class About:
 
     schedules: Collection[Schedule] = ()
 
+    read_at: float = field(default_factory=time.monotonic)
+    """When the configuration was read, by this process's monotonic clock."""
+
+    unheard: timedelta = UNHEARD
+    """How long a schedule is left to a process that was started later, and does not come."""
+
     overdue: timedelta | None = None
     """How long a job may be due before its queue is behind; None: nobody asks."""
 
@@ -106,8 +114,8 @@ class Look:
     expired: bool = False
     """The time of some message has passed before it was sent."""
 
-    own_waiting: bool = False
-    """A message waits whose booking is a row in a table of the user's."""
+    reminder_waiting: bool = False
+    """The message of some reminder waits."""
 
     reminder_rules: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """The reminders that the last tick knew: their fingerprints, and how often in a row their queries have failed."""
@@ -153,7 +161,7 @@ def _params(about: About) -> dict[str, Any]:
         "sources": array(about.sources),
         "source_failures": SOURCE_FAILURES,
         **kept_params(about.kept),
-        **look_params(about.schedules),
+        **look_params(about.schedules, age=timedelta(seconds=time.monotonic() - about.read_at), unheard=about.unheard),
     }
 
 

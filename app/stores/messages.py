@@ -100,6 +100,9 @@ class Obstacle:
     expired: bool = False
     """Its time has passed."""
 
+    called_off: str | None = None
+    """Its booking changed while it was being sent, and how: that is why its time has passed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
@@ -202,6 +205,7 @@ class Messages:
             blocked=(row["blocked_reason"] or "nobody is there") if row["blocked"] else None,
             parked=(row["parked_reason"] or "it takes nothing now") if row["parked"] else None,
             expired=bool(row["expired"]),
+            called_off=row["called_off"],
         )
 
     async def finish_sent(self, job: Job, message_id: int, receipt: Receipt) -> None:
@@ -212,20 +216,28 @@ class Messages:
             await db.execute(SENT, params)
             await jobs.finish_in(db, job, "done")
 
-    async def postpone(self, job: Job, message_id: int, reason: str, *, delay: timedelta, unanswered: bool) -> None:
-        """Try again after `delay`. Finishes the try with it; raises LeaseLost."""
+    async def postpone(self, job: Job, message_id: int, reason: str, *, delay: timedelta, unanswered: bool) -> bool:
+        """Try again after `delay`. Finishes the try with it; raises LeaseLost. False: called off, and over."""
         params = {"id": message_id, "reason": clean(reason), "unanswered": unanswered}
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(POSTPONED, params)
-            await jobs.finish_in(db, job, "retry", delay=delay, error=reason)
+            over = await _let_go_in(db, message_id)
+            await jobs.finish_in(db, job, "cancelled" if over else "retry", delay=None if over else delay, error=reason)
+        return not over
 
     async def set_back(self, job: Job, message_id: int, reason: str, *, delay: timedelta) -> None:
-        """Try again after `delay`, as if this try had not been: it has reached nobody. Snoozes; raises LeaseLost."""
+        """Try again after `delay`, as if this try had not been: it has reached nobody. Snoozes; raises LeaseLost.
+
+        One that was called off meanwhile is over.
+        """
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(SQL["set_back"], {"id": message_id, "reason": clean(reason)})
-            await jobs.finish_in(db, job, "snooze", delay=delay)
+            if await _let_go_in(db, message_id):
+                await jobs.finish_in(db, job, "cancelled", error=reason)
+            else:
+                await jobs.finish_in(db, job, "snooze", delay=delay)
 
     async def take_back(self, job: Job, message_id: int, reason: str) -> None:
         """It reaches nobody: `failed`, and what it tells is owed again, or to be reminded of again.
@@ -243,6 +255,7 @@ class Messages:
         async with self._database.transaction() as db:
             await jobs.lock_in(db, job)
             await db.execute(ENDED, {"id": message_id, "status": status, "reason": clean(reason)})
+            await _let_go_in(db, message_id)
             await jobs.finish_in(db, job, "failed", error=reason)
 
     async def note(self, words: str) -> None:
@@ -292,6 +305,11 @@ async def add_in(
     }
     [added] = await rows(db, SQL["add"], params)
     return int(added["id"])
+
+
+async def _let_go_in(db: AsyncConnection, message_id: int) -> bool:
+    """After a try that has failed: whether the message was called off while it lasted, and so is over."""
+    return bool(await rows(db, SQL["let_go"], {"id": message_id}))
 
 
 async def _owed_in(db: AsyncConnection, recipient: str, most: int | None) -> tuple[list[dict[str, Any]], list[int]]:

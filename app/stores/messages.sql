@@ -182,7 +182,7 @@ RETURNING id, recipient, channel, body, retry_key, first_tried_at, unanswered, n
 -- none of these, which is the job's lease.
 SELECT m.id, m.recipient, m.channel, m.kind, m.unanswered OR m.status = 'sending' AS unanswered,
     r.blocked_at IS NOT NULL AS blocked, r.blocked_reason, c.parked_until > now() AS parked, c.parked_reason,
-    m.expires_at <= now() AS expired
+    m.expires_at <= now() AS expired, m.called_off
 FROM wakebell.messages AS m
 LEFT JOIN wakebell.recipients AS r ON r.address = m.address
 LEFT JOIN wakebell.channels AS c ON c.name = m.channel
@@ -222,6 +222,33 @@ WITH over AS (
 UPDATE wakebell.owed SET message_id = NULL
 FROM over
 WHERE owed.message_id = over.id;
+
+-- name: let_go
+-- A try has failed of a message whose booking changed meanwhile: there is no other. Where it has surely not arrived, its
+-- reminder was not told: its mark goes, a job looks at the booking as it is now, and nobody is alarmed.
+WITH over AS (
+    UPDATE wakebell.messages SET
+        status = CASE WHEN unanswered OR status = 'uncertain' THEN 'uncertain' ELSE 'failed' END,
+        last_error = CASE WHEN last_error = called_off THEN called_off ELSE concat_ws('; before that: ', called_off, last_error) END,
+        finished_at = now(),
+        judged_finish = CASE WHEN unanswered OR status = 'uncertain' THEN judged_finish ELSE now() END
+    WHERE id = :id AND called_off IS NOT NULL AND status <> 'sent'
+    RETURNING id, status
+), again AS (
+    DELETE FROM wakebell.reminders USING over
+    WHERE reminders.message_id = over.id AND over.status = 'failed'
+    RETURNING reminders.origin, reminders.booking, reminders.starts_at
+), reminding AS (
+    INSERT INTO wakebell.jobs (type, payload, queue, unique_key)
+    SELECT DISTINCT
+        'send_reminder',
+        jsonb_build_object('booking', again.booking, 'starts_at', again.starts_at, 'origin', again.origin),
+        'wakebell.remind',
+        wakebell.reminder_key(again.origin, again.booking, again.starts_at)
+    FROM again
+    ON CONFLICT DO NOTHING
+)
+SELECT id FROM over;
 
 -- name: prune
 -- Old messages that are over, oldest first; what was owed for them goes with them.

@@ -1,6 +1,7 @@
 """Bookings in tables of the user's, read by a query of the user's.
 
 In a transaction that may only read, for three seconds at most, and as a part of our own statement: so it is one alone.
+On a connection that nobody uses after it: what a function leaves behind there, or loses it, is the query's own affair.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.bookings import Booking, Start, zone_of
+from app.domain import own_rows
+from app.domain.bookings import REF_LENGTH, Booking, Start, zone_of
 from app.domain.errors import QueryFailure
 from app.stores import sql
 from app.stores.reminders import Found
@@ -48,7 +50,12 @@ TYPES = text(
     "(SELECT value FROM jsonb_array_elements_text(CAST(CAST(:oids AS text) AS jsonb)))"
 )
 
+ZONED = "timestamp with time zone"
+
+LOST = "the connection to the database was lost while it ran"
+
 ADVICE_BY_STATE = {
+    "57P01": LOST,
     "25006": "it writes, and may only read",
     "57014": f"it took longer than {SECONDS} seconds; give starts_at an index, and leave ORDER BY and LIMIT out",
     "55P03": "it waited for somebody's lock",
@@ -81,6 +88,12 @@ class OwnRows:
     next_at: datetime | None
     """When the next reminder falls due, or a little before."""
 
+    unnamed: int = 0
+    """Rows whose `ref` is NULL: nobody can be told of them."""
+
+    overlong: int = 0
+    """Rows whose `ref` is too long to be kept."""
+
 
 class OwnTables:
     """Read only."""
@@ -89,16 +102,22 @@ class OwnTables:
         self._database = database
 
     async def due(self, query: str, rules: Sequence[Rule]) -> OwnRows:
-        """Bookings for which one of these reminders has fallen due and was not told; a few whose time comes soon.
+        """Bookings for which one of these reminders has fallen due, was not told and is not about to be.
+
+        A few whose time comes soon, or has just passed, are among them. The name of the first rule is their origin.
 
         Raises:
-            QueryFailure: it failed, or took too long.
+            QueryFailure: it failed, or took too long, or gives no instants.
         """
-        rows = await self._fetch("due", query, _rules(rules), MOST)
+        rows = await self._fetch("due", query, _rules(rules), MOST, rules[0].name, REF_LENGTH)
+        if rows[0]["kind"] != ZONED:
+            raise QueryFailure(own_rows.unzoned(rows[0]["kind"]))
         found = [row for row in rows if row["ref"] is not None]
         return OwnRows(
             now=rows[0]["now"],
             next_at=rows[0]["next_at"],
+            unnamed=rows[0]["unnamed"],
+            overlong=rows[0]["overlong"],
             rows=tuple(
                 OwnRow(
                     ref=row["ref"], starts_at=row["starts_at"], all_day=bool(row["all_day"]), timezone=row["timezone"]
@@ -117,6 +136,8 @@ class OwnTables:
         if not rows:
             return None
         row = rows[0]
+        if not isinstance(row["starts_at"], datetime) or row["starts_at"].tzinfo is None:
+            raise QueryFailure(own_rows.unzoned("something without a zone"))
         name = row["timezone"] or zone
         start = Start(at=row["starts_at"], all_day=bool(row["all_day"]), zone=zone_or_utc(name))
         booking = Booking(
@@ -130,6 +151,17 @@ class OwnTables:
             language=row["language"],
         )
         return Found(booking=booking, told=frozenset(row["told"] or ()), now=row["now"])
+
+    async def standing(self, query: str, starts: Sequence[tuple[str, datetime]]) -> set[tuple[str, datetime]]:
+        """Those of these bookings, by name and start, that are still there.
+
+        Raises:
+            QueryFailure: it failed, or took too long.
+        """
+        given = json.dumps([{"ref": ref, "starts_at": at.isoformat()} for ref, at in starts])
+        instants = [at for _, at in starts]
+        rows = await self._fetch("standing", query, given, min(instants), max(instants))
+        return {(row["ref"], row["starts_at"]) for row in rows}
 
     async def columns(self, query: str) -> dict[str, str]:
         """The types of its columns by name, without reading a row.
@@ -151,7 +183,7 @@ class OwnTables:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
-        async with self._database.transaction() as db:
+        async with self._database.apart() as db:
             await db.execute(READ_ONLY)
             yield db
 
@@ -172,28 +204,28 @@ def _around(name: str, query: str) -> str:
     return statement.replace(PLACE, f"\n{query}\n")
 
 
-PARAMETERS: dict[str, tuple[str, ...]] = {"due": ("rules", "most"), "find": ("ref", "starts"), "columns": ()}
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "due": ("rules", "most", "origin", "longest"),
+    "find": ("ref", "starts"),
+    "standing": ("given", "earliest", "latest"),
+    "columns": (),
+}
 
 
 async def _run(db: AsyncConnection, statement: str, given: Sequence[Any]) -> Any:
     try:
         return await db.exec_driver_sql(statement, tuple(given))
     except DBAPIError as error:
-        state = getattr(error.orig, "sqlstate", None)
-        if (state is None and not _refused(error)) or error.connection_invalidated:
-            raise
-        raise QueryFailure(_told(error, state)) from error
-
-
-def _refused(error: DBAPIError) -> bool:
-    return MORE_THAN_ONE in str(error.orig)
+        raise QueryFailure(_told(error, getattr(error.orig, "sqlstate", None))) from error
+    except (OSError, TimeoutError) as error:
+        raise QueryFailure(f"{LOST} ({type(error).__name__})") from error
 
 
 def _told(error: DBAPIError, state: str | None) -> str:
     said = " ".join(str(error.orig.__cause__ or error.orig).split())[:300] if error.orig else "it failed"
-    if _refused(error) or ANOTHER in said:
+    if MORE_THAN_ONE in str(error.orig) or ANOTHER in said:
         return "it holds more than one statement; leave one"
-    advice = ADVICE_BY_STATE.get(state or "")
+    advice = LOST if error.connection_invalidated else ADVICE_BY_STATE.get(state or "")
     return f"{advice} ({said})" if advice else said
 
 

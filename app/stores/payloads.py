@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 SUSPECT = re.compile(r"\\u(?:0000|d[89a-f])|NaN|Infinity")
 """In JSON of ASCII alone: what may be a character that PostgreSQL cannot store, or no number. Looked at closer then."""
 
+DEEPEST = 200
+"""Levels below a payload itself: one with so many is not handed out by a claim (`jobs.sql`), and is refused here."""
+
+TOO_DEEP = f"is nested too deeply; it may have fewer than {DEEPEST} levels"
+
+UNREADABLE = "nested too deeply to be read"
+
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -25,7 +32,17 @@ def payload_text(payload: Mapping[str, Any]) -> str:
     Raises:
         ValueError: what in it cannot be stored, by its path: `payload.customer.names[2]`.
     """
+    if is_deep(payload):
+        raise ValueError(f"payload: {TOO_DEEP}")
     return json_text("payload", payload)
+
+
+def is_deep(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether anything in it stands so many levels below it; one that holds itself does."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if levels == 1 or (isinstance(inner, dict | list | tuple) and is_deep(inner, levels - 1)):
+            return True
+    return False
 
 
 def json_text(place: str, value: Any) -> str:
@@ -74,7 +91,13 @@ def json_value(stored: str | None) -> Any:
     try:
         return None if stored is None else _decoded(stored)
     except RecursionError:
-        return "nested too deeply to be read"
+        return UNREADABLE
+
+
+def json_shown(stored: str | None) -> Any:
+    """The same for people and programs: words already from the depth on at which nobody is handed it."""
+    value = json_value(stored)
+    return UNREADABLE if isinstance(value, dict | list) and is_deep(value) else value
 
 
 def _whole(digits: str) -> int | str:

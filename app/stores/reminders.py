@@ -15,12 +15,12 @@ from app.stores.messages import add_in
 from app.stores.text import array, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from app.domain.bookings import Instant, Rule
+    from app.domain.bookings import Course, Instant, Rule
     from app.domain.jobs import Job
     from app.domain.messages import Body
     from app.stores.database import Database
@@ -30,7 +30,8 @@ SQL = sql.load("reminders")
 MOST = 1000
 """Bookings that are looked at in one transaction."""
 
-MOST_WAITING = 50
+MOST_WAITING = 500
+"""Starts in the user's own tables that are looked at in one statement."""
 
 MOVED = "the booking was moved or deleted"
 TIME_PASSED = "its time has passed before it could be sent"
@@ -108,11 +109,11 @@ class Reminders:
         rules = [{"name": name, "fingerprint": value} for name, value in fingerprint_by_name.items()]
         await self._database.fetch(SQL["keep_rules"], {"rules": json.dumps(rules)})
 
-    async def plan(self, rules: Sequence[Rule], *, missed: bool = True) -> tuple[int, bool]:
+    async def plan(self, rules: Sequence[Rule], *, new: Collection[str] = ()) -> tuple[int, bool]:
         """Queue a job for each booking whose reminder has fallen due; how many, and whether more are to be looked at.
 
-        At most `MOST` bookings; two at once share them. With `missed` also for one that has begun meanwhile, if it was
-        booked before: its job makes a sound of it.
+        At most `MOST` bookings; two at once share them. Also for one that has begun meanwhile, if it was booked before:
+        its job makes a sound of it. Not for the sake of `new` reminders: no tick could have come for them.
         """
         async with self._database.transaction() as db:
             due = await rows(db, SQL["due"], {"most": MOST})
@@ -122,8 +123,8 @@ class Reminders:
             for row in due:
                 stands = course(_start(row), rules, row["now"])
                 moved.append({"id": row["id"], "next_at": _written(stands.next_at)})
-                if stands.due is not None and _worth(stands.due, row, missed=missed):
-                    asked.append(Asked(booking=row["ref"], starts_at=row["starts_at"], reminder=stands.due.rule.name))
+                if (one := _worth(stands, row, new)) is not None:
+                    asked.append(Asked(booking=row["ref"], starts_at=row["starts_at"], reminder=one.rule.name))
             await db.execute(SQL["move_on"], {"moved": json.dumps(moved)})
             queued = await _queue_in(db, asked) if asked else 0
         return queued, len(due) == MOST
@@ -218,20 +219,20 @@ class Reminders:
             await db.execute(SQL["mark"], params)
             await jobs.finish_in(db, job, "failed", error=reason)
 
-    async def waiting(self) -> list[Waiting]:
-        """Starts in the user's own tables whose messages have not left yet: some, those that begin first."""
-        found = await self._database.fetch(SQL["waiting"], {"most": MOST_WAITING})
-        return [Waiting(**row) for row in found]
-
-    async def withdraw(self, waiting: Waiting) -> None:
-        """The user's table has no such start any more: its message is not sent."""
+    async def waiting(self, origin: str, *, after: Waiting | None = None) -> list[Waiting]:
+        """Starts in one of the user's own tables whose messages have not left yet: `MOST_WAITING` at most, in order."""
         params = {
-            "origin": waiting.origin,
-            "booking": waiting.booking,
-            "starts_at": waiting.starts_at,
-            "reason": MOVED,
+            "origin": origin,
+            "after_start": None if after is None else after.starts_at,
+            "after_booking": None if after is None else after.booking,
+            "most": MOST_WAITING,
         }
-        await self._database.fetch(SQL["withdraw"], params)
+        return [Waiting(**row) for row in await self._database.fetch(SQL["waiting"], params)]
+
+    async def withdraw(self, origin: str, gone: Sequence[Waiting]) -> None:
+        """The user's table has no such starts any more: their messages are not sent."""
+        starts = [{"booking": one.booking, "starts_at": one.starts_at.isoformat()} for one in gone]
+        await self._database.fetch(SQL["withdraw"], {"origin": origin, "gone": json.dumps(starts), "reason": MOVED})
 
     async def expire(self) -> int:
         """End the messages whose time has passed before they were sent; how many."""
@@ -302,9 +303,13 @@ def _start(row: Mapping[str, Any]) -> Start:
     return Start(at=row["starts_at"], all_day=row["all_day"], zone=zone)
 
 
-def _worth(due: Instant, row: Mapping[str, Any], *, missed: bool) -> bool:
-    """Before it begins; or after, for a booking that was there in time and that no tick came for."""
-    return row["now"] < due.expires_at or (missed and row["scheduled_at"] < due.expires_at)
+def _worth(stands: Course, row: Mapping[str, Any], new: Collection[str]) -> Instant | None:
+    """What to queue a job for: what is due before it begins; after, what no tick came for of a booking made in time."""
+    due = stands.due
+    if due is None or row["now"] < due.expires_at:
+        return due
+    missed = next((one for one in stands.passed if one.rule.name not in new), None)
+    return missed if missed is not None and row["scheduled_at"] < missed.expires_at else None
 
 
 def _written(at: datetime | None) -> str | None:

@@ -1,6 +1,7 @@
 -- name: look
--- When a booking is to be looked at next; whether a message has had its time before it was sent; whether one waits whose
--- booking is a row of the user's; and the reminders that the last tick knew, with the failures of their queries. Probes of partial indexes, and a table of a few rows.
+-- When a booking is to be looked at next; whether a message has had its time before it was sent; whether one waits at all;
+-- and the reminders that the last tick knew, with the failures of their queries. Probes of partial indexes, and a table of
+-- a few rows.
 SELECT
     (
         SELECT next_at FROM wakebell.bookings WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1
@@ -14,18 +15,11 @@ SELECT
     ), false) AS expired,
     coalesce((
         SELECT true
-        FROM (
-            SELECT id
-            FROM wakebell.messages
-            WHERE expires_at IS NOT NULL AND status IN ('queued', 'retrying')
-            ORDER BY expires_at
-            LIMIT 100
-        ) AS open
-        CROSS JOIN LATERAL (
-            SELECT FROM wakebell.reminders WHERE reminders.message_id = open.id AND reminders.origin <> '' LIMIT 1
-        ) AS own
+        FROM wakebell.messages
+        WHERE expires_at IS NOT NULL AND status IN ('queued', 'retrying')
+        ORDER BY expires_at
         LIMIT 1
-    ), false) AS own_waiting,
+    ), false) AS reminder_waiting,
     (
         SELECT CAST(jsonb_object_agg(name, jsonb_build_array(fingerprint, failures)) AS text)
         FROM wakebell.reminder_rules
@@ -144,24 +138,41 @@ WHERE id = ANY (ARRAY(
 RETURNING id;
 
 -- name: waiting
--- Starts in the user's own tables whose messages have not left yet.
+-- Starts in one of the user's own tables whose messages have not left yet: a page of them, after that one.
 SELECT DISTINCT reminders.origin, reminders.booking, reminders.starts_at
 FROM wakebell.messages
 JOIN wakebell.reminders ON reminders.message_id = messages.id
-WHERE messages.expires_at IS NOT NULL AND messages.status IN ('queued', 'retrying') AND reminders.origin <> ''
+WHERE messages.expires_at IS NOT NULL AND messages.status IN ('queued', 'retrying')
+  AND reminders.origin = :origin AND reminders.origin <> ''
+  AND (reminders.starts_at, reminders.booking)
+      > (coalesce(CAST(:after_start AS timestamptz), '-infinity'), coalesce(CAST(:after_booking AS text), ''))
 ORDER BY reminders.starts_at, reminders.booking
 LIMIT :most;
 
 -- name: withdraw
--- The user's table has no such start any more: what waits is not sent, and nobody is alarmed.
-UPDATE wakebell.messages SET
-    status = CASE WHEN unanswered THEN 'uncertain' ELSE 'failed' END,
-    last_error = :reason,
-    finished_at = now(),
-    judged_finish = now()
-FROM wakebell.reminders
-WHERE reminders.booking = :booking AND reminders.starts_at = :starts_at AND reminders.message_id = messages.id
-  AND reminders.origin = :origin AND messages.status IN ('queued', 'retrying');
+-- The user's table has no such starts any more: what waits is not sent, and nobody is alarmed. What surely has not arrived
+-- has no mark: a start that comes back is told.
+WITH open AS (
+    SELECT messages.id
+    FROM jsonb_to_recordset(CAST(CAST(:gone AS text) AS jsonb)) AS gone (booking text, starts_at timestamptz)
+    JOIN wakebell.reminders
+      ON reminders.booking = gone.booking AND reminders.starts_at = gone.starts_at AND reminders.origin = :origin
+    JOIN wakebell.messages ON messages.id = reminders.message_id
+    WHERE messages.status IN ('queued', 'retrying')
+    ORDER BY messages.id
+    FOR UPDATE OF messages SKIP LOCKED
+), over AS (
+    UPDATE wakebell.messages AS m SET
+        status = CASE WHEN m.unanswered THEN 'uncertain' ELSE 'failed' END,
+        last_error = :reason,
+        finished_at = now(),
+        judged_finish = now()
+    FROM open
+    WHERE m.id = open.id
+    RETURNING m.id, m.status
+)
+DELETE FROM wakebell.reminders USING over
+WHERE reminders.message_id = over.id AND over.status = 'failed';
 
 -- name: fail_query
 -- A query failed.

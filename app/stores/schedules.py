@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.domain.schedules import CLOCK_BACK, Known
+from app.domain.schedules import CLOCK_BACK, TOGETHER, UNHEARD, Known
 from app.domain.tally import instant
 from app.stores import sql
 from app.stores.payloads import json_text, json_value
@@ -40,13 +41,22 @@ class Move:
     begins: bool = False
     """It starts anew: what was missed before is forgotten."""
 
+    configured_at: datetime | None = None
+    """Of one that begins: when this process read its configuration."""
+
     removed: bool = False
+
+    objects: bool = False
+    """Nothing is changed but that this process, which has another timing, has said so."""
 
     jobs: Mapping[datetime, NewJob] = field(default_factory=dict)
     """What is queued for it, by slot."""
 
     missed: int = 0
     missed_slot: datetime | None = None
+
+    uncounted: bool = False
+    """More were missed than `missed`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +106,16 @@ class Schedules:
         return at
 
 
-def look_params(schedules: Collection[Schedule]) -> dict[str, Any]:
-    """What the look needs to know of the configuration."""
+def look_params(
+    schedules: Collection[Schedule], *, age: timedelta = timedelta(0), unheard: timedelta = UNHEARD
+) -> dict[str, Any]:
+    """What the look needs to know of the configuration, and how long ago this process read it."""
     wanted = [{"name": schedule.name, "fingerprint": schedule.timing.fingerprint} for schedule in schedules]
-    return {"schedules": json.dumps(wanted), "clock_back_seconds": CLOCK_BACK.total_seconds()}
+    return {"schedules": json.dumps(wanted), **_seconds(clock_back=CLOCK_BACK, older=age + TOGETHER, unheard=unheard)}
+
+
+def _seconds(**spans: timedelta) -> dict[str, float]:
+    return {f"{name}_seconds": span.total_seconds() for name, span in spans.items()}
 
 
 def _given(move: Move) -> dict[str, Any]:
@@ -108,7 +124,9 @@ def _given(move: Move) -> dict[str, Any]:
         "revision": move.revision,
         "fingerprint": move.fingerprint,
         "begins": move.begins,
+        "configured_at": _text(move.configured_at),
         "removed": move.removed,
+        "objects": move.objects,
         "anchor_at": _text(move.anchor_at),
         "next_at": _text(move.next_at),
         "last_slot": _text(move.last_slot),

@@ -1,12 +1,18 @@
 -- name: look
--- Whether there is something for a plan: a slot has come, a schedule is new, changed or back, or one is gone. And when
--- the first slot is. The table has a row a schedule, so that reading all of it is the fastest.
+-- Whether there is something for a plan: a slot has come, a schedule is new, changed or back, or one is gone. Of one
+-- that a process with another line keeps: whether this one may take it, or is to object; and of one's own, whether
+-- there is an objection to dismiss. And when the first slot is. The table has a row a schedule, so that reading all of
+-- it is the fastest.
 SELECT
     coalesce(bool_or(CASE
         WHEN wanted.name IS NULL THEN known.removed_at IS NULL
-        ELSE known.name IS NULL
-            OR known.fingerprint <> wanted.fingerprint
-            OR known.removed_at IS NOT NULL
+        WHEN known.name IS NULL THEN true
+        WHEN known.fingerprint <> wanted.fingerprint THEN known.objected_at IS NULL
+            OR known.objected_at <= now() - make_interval(secs => :unheard_seconds)
+            OR known.configured_at < now() - make_interval(secs => :older_seconds)
+            OR known.configured_at > now() + make_interval(secs => :clock_back_seconds)
+        ELSE known.removed_at IS NOT NULL
+            OR known.objected_at IS NOT NULL
             OR known.next_at <= now()
             OR greatest(known.anchor_at, known.last_slot) > now() + make_interval(secs => :clock_back_seconds)
     END), false) AS schedulable,
@@ -18,7 +24,7 @@ FULL JOIN wakebell.schedules AS known ON known.name = wanted.name;
 -- All that are known, beside the database's clock; one row without a name where none is.
 SELECT
     now() AS now, s.name, s.fingerprint, s.revision, s.anchor_at, s.next_at, s.last_slot, s.fired_slot, s.fired_at,
-    s.missed_count, s.missed_slot, s.missed_at, s.removed_at
+    s.missed_count, s.missed_slot, s.missed_at, s.removed_at, s.configured_at, s.objected_at
 FROM (SELECT) AS one
 LEFT JOIN wakebell.schedules AS s ON true
 ORDER BY s.name;
@@ -38,11 +44,11 @@ WITH given AS (
     FROM jsonb_to_recordset(CAST(CAST(:moves AS text) AS jsonb)) AS g (
         name text, revision bigint, fingerprint text, begins boolean, removed boolean, anchor_at timestamptz,
         next_at timestamptz, last_slot timestamptz, fired_slot timestamptz, missed integer, missed_slot timestamptz,
-        jobs jsonb
+        configured_at timestamptz, objects boolean, jobs jsonb
     )
 ), created AS (
-    INSERT INTO wakebell.schedules AS s (name, fingerprint, anchor_at, next_at)
-    SELECT given.name, given.fingerprint, given.anchor_at, given.next_at
+    INSERT INTO wakebell.schedules AS s (name, fingerprint, anchor_at, next_at, configured_at)
+    SELECT given.name, given.fingerprint, given.anchor_at, given.next_at, coalesce(given.configured_at, now())
     FROM given
     WHERE given.revision IS NULL
     ORDER BY given.name
@@ -58,7 +64,8 @@ WITH given AS (
 ), moved AS (
     UPDATE wakebell.schedules AS s SET
         fingerprint = given.fingerprint,
-        revision = s.revision + 1,
+        -- an objection changes nothing that a tick of the other process goes by
+        revision = s.revision + CASE WHEN given.objects THEN 0 ELSE 1 END,
         anchor_at = given.anchor_at,
         next_at = given.next_at,
         last_slot = given.last_slot,
@@ -67,7 +74,9 @@ WITH given AS (
         missed_count = s.missed_count + given.missed,
         missed_slot = CASE WHEN given.begins THEN NULL ELSE coalesce(given.missed_slot, s.missed_slot) END,
         missed_at = CASE WHEN given.begins THEN NULL WHEN given.missed > 0 THEN now() ELSE s.missed_at END,
-        removed_at = CASE WHEN given.removed THEN now() END
+        removed_at = CASE WHEN given.removed THEN now() WHEN given.objects THEN s.removed_at END,
+        configured_at = coalesce(given.configured_at, s.configured_at),
+        objected_at = CASE WHEN given.objects THEN now() WHEN given.removed THEN s.objected_at END
     FROM given
     JOIN seen ON seen.name = given.name
     WHERE s.name = given.name

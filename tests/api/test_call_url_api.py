@@ -98,3 +98,16 @@ async def test_a_credential_that_came_by_sql_is_not_listed(client: httpx.AsyncCl
 
     assert one.json()["payload"]["headers"] == {"authorization": "…", "X-More": "shown"}
     assert "hidden" not in one.text + page.text
+
+
+async def test_a_credential_of_what_follows_is_not_shown(client: httpx.AsyncClient, sql: asyncpg.Connection):
+    payload = {"url": "https://user:hidden@api.example.com/", "headers": {"Private-Token": "hidden"}}
+    last = {"type": "call_url", "payload": payload}
+    jobs = [{"type": "greet", "payload": {}, "then": [{"type": "greet", "payload": {}, "then": [last]}]}]
+    job_id = await sql.fetchval("SELECT id FROM wakebell.enqueue_many($1)", json.dumps(jobs))
+
+    one = await client.get(f"/api/jobs/{job_id}")
+
+    shown = one.json()["then"][0]["then"][0]["payload"]
+    assert shown == {"url": "https://…@api.example.com/", "headers": {"Private-Token": "…"}}
+    assert "hidden" not in one.text

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from app import main, settings
-from app.api import bodies
+from app.api import bodies, hooks
 from app.context import Service
 from app.stores import database
 from tests.api.doors import NOWHERE, calling
@@ -157,6 +157,62 @@ async def test_what_is_not_signed_rightly_is_refused_and_wakes_no_database(
     assert answer.headers["www-authenticate"] == 'Signature realm="wakebell"'
 
 
+@pytest.mark.parametrize(
+    ("hook", "headers"),
+    [
+        ("events", {}),
+        ("events", {"webhook-id": "a", "webhook-timestamp": "1"}),
+        ("events", {"webhook-id": "a", "webhook-timestamp": "1", "webhook-signature": "v1,short"}),
+        ("events", {"webhook-id": "a", "webhook-timestamp": "now", "webhook-signature": "v1," + "A" * 43 + "="}),
+        ("shop", {}),
+        ("shop", {"stripe-signature": "t=1"}),
+        ("shop", {"stripe-signature": "t=1,v1=abc"}),
+        ("shop", {"stripe-signature": "v1=" + "a" * 64}),
+        ("code", {}),
+        ("code", {"x-hub-signature-256": "sha256=abc"}),
+        ("code", {"x-hub-signature": "sha1=" + "a" * 40}),
+    ],
+)
+async def test_a_body_that_nobody_can_have_signed_is_not_read(
+    client_alone: httpx.AsyncClient, hook: str, headers: dict[str, str]
+):
+    read = False
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal read
+        read = True
+        yield b"{}"
+
+    answer = await send(client_alone, hook, (body(), headers))
+
+    assert (told(answer)[0], read) == (401, False)
+
+
+async def test_bodies_on_their_way_in_are_bounded_together(
+    client_alone: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(hooks, "STRANGERS", bodies.Room(3 * 65_536))
+    _, headers = senders.standard(EVENT)
+    come, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x" * 65_536
+        yield b"x" * 65_536
+        come.set()
+        await go_on.wait()
+
+    first = asyncio.create_task(send(client_alone, "events", (slow(), headers)))
+    await come.wait()
+    refused = await send(client_alone, "events", (b"x" * 100_000, headers))
+    go_on.set()
+    await first
+    later = await send(client_alone, "events", (b"x" * 100_000, headers))
+
+    assert told(refused) == (503, "too many bodies are on their way in; nothing of this one is kept, send it again")
+    assert int(refused.headers["retry-after"]) > 0
+    assert (told(await first)[0], told(later)[0]) == (401, 401)
+
+
 async def test_a_signature_that_comes_twice_counts_as_none(client_alone: httpx.AsyncClient):
     body, headers = senders.standard(EVENT)
 
@@ -231,8 +287,9 @@ async def test_a_mebibyte_is_enough_whatever_is_said_of_its_length(client_alone:
             read += 1
             yield b"x" * 65_536
 
-    said = await send(client_alone, "events", (b"x" * (1024 * 1024 + 1), {}))
-    unsaid = await send(client_alone, "events", (endless(), {}))
+    _, headers = senders.standard(EVENT)
+    said = await send(client_alone, "events", (b"x" * (1024 * 1024 + 1), headers))
+    unsaid = await send(client_alone, "events", (endless(), headers))
 
     assert told(said) == told(unsaid) == (413, "the body must be at most 1024 KiB")
     assert read <= 17
@@ -247,7 +304,12 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
         yield b"{"
         await asyncio.Event().wait()
 
-    assert told(await send(client_alone, "events", (slow(), {}))) == (408, "the body must come within 0.01 seconds")
+    _, headers = senders.standard(EVENT)
+
+    assert told(await send(client_alone, "events", (slow(), headers))) == (
+        408,
+        "the body must come within 0.01 seconds",
+    )
 
 
 async def test_a_compressed_body_is_refused(client_alone: httpx.AsyncClient):
@@ -267,6 +329,7 @@ async def test_without_a_database_the_provider_is_to_come_again(
 
     assert answer.status_code == 503
     assert int(answer.headers["retry-after"]) > 0
+    assert told(answer)[1] == "the database cannot be reached now; this has not been kept, send it again"
 
 
 async def test_githubs_form_is_understood(client: httpx.AsyncClient, sql: asyncpg.Connection):

@@ -106,6 +106,14 @@ async def test_of_many_at_once_with_one_unique_key_one_is_created(client: httpx.
         ),
         ({"payload": {"user_id": 1, "\x00": 1}}, "payload: has the key '\\x00', which PostgreSQL cannot store"),
         ({"payload": {"user_id": 1, "password": "opensesame"}}, "payload.password: … is a word"),
+        (
+            {"payload": {"user_id": 1, "a": json.loads("[" * 199 + "1" + "]" * 199)}},
+            "payload: is nested too deeply; it may have fewer than 200 levels",
+        ),
+        (
+            {"then": [{**ASKED, "payload": {"user_id": 1, "a": json.loads('{"a":' * 199 + "1" + "}" * 199)}}]},
+            "then.0.payload: is nested too deeply",
+        ),
         ({"queue": "wakebell.send"}, 'queue: names that begin with "wakebell." are the service\'s own; choose another'),
         ({"priority": 101}, "priority: Input should be less than or equal to 100"),
         ({"priority": -1}, "priority: Input should be greater than or equal to 0"),
@@ -243,6 +251,32 @@ async def test_pages_show_every_job_once_while_more_are_put_in(client: httpx.Asy
     seen = [job["id"] for page in (first, second, third) for job in page["jobs"]]
     assert seen == before[::-1]
     assert third["next_cursor"] is None
+
+
+@pytest.mark.parametrize("depth", [250, 900, 5_000])
+async def test_what_sql_has_nested_too_deeply_is_listed_with_words_for_it(
+    client: httpx.AsyncClient, sql: asyncpg.Connection, depth: int
+):
+    deep = '{"a":' + "[" * depth + "1" + "]" * depth + "}"
+    job_id = await sql.fetchval("SELECT id FROM wakebell.enqueue('greet', $1)", deep)
+
+    one, page = await client.get(f"/api/jobs/{job_id}"), await client.get("/api/jobs")
+
+    assert (one.status_code, page.status_code) == (200, 200)
+    assert one.json()["payload"] == page.json()["jobs"][0]["payload"] == "nested too deeply to be read"
+
+
+@pytest.mark.parametrize("depth", [250, 900])
+async def test_what_follows_and_is_nested_too_deeply_is_shown_with_words_for_it(
+    client: httpx.AsyncClient, sql: asyncpg.Connection, depth: int
+):
+    deep = '{"type": "greet", "payload": {"a":' + "[" * depth + "1" + "]" * depth + "}}"
+    jobs = f'[{{"type": "greet", "payload": {{}}, "then": [{deep}]}}]'
+    job_id = await sql.fetchval("SELECT id FROM wakebell.enqueue_many($1)", jobs)
+
+    [following] = (await client.get(f"/api/jobs/{job_id}")).json()["then"]
+
+    assert following["payload"] == "nested too deeply to be read"
 
 
 async def test_filters_narrow_the_listing(client: httpx.AsyncClient, sql: asyncpg.Connection):

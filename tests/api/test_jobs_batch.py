@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import asyncpg
 import httpx
 import pytest
 
+from app import asked
 from tests.api.doors import API_TOKEN, NOWHERE, built, calling
 
 ASKED = {"type": "greet", "payload": {"user_id": 1}}
@@ -196,6 +198,39 @@ async def test_what_could_not_follow_is_refused_by_its_place(client_alone: httpx
 
     assert refused.status_code == 422
     assert refused.json()["detail"].startswith(told)
+
+
+async def test_those_that_follow_count_too(client_alone: httpx.AsyncClient):
+    many = {**ASKED, "then": [ASKED] * 100}
+    told = "then: a request must hold at most 1000 jobs, those that follow counted; send several"
+
+    batch = await client_alone.post("/api/jobs/batch", json={"jobs": [many] * 700})
+    one = await client_alone.post("/api/jobs", json={**ASKED, "then": [many] * 10})
+    odd = await client_alone.post("/api/jobs/batch", json={"jobs": [{**ASKED, "then": [1, {"then": 2}, None]}]})
+
+    assert (batch.status_code, batch.json()["detail"]) == (422, told)
+    assert (one.status_code, one.json()["detail"]) == (422, told)
+    assert odd.json()["detail"].startswith("jobs.0.then.0: must be a JSON object")
+
+
+async def test_others_have_their_turn_while_a_batch_is_checked(
+    client_alone: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+):
+    turn, seen = 0, set()
+    read = asked.read
+
+    def noted(*given: Any, **how: Any) -> Any:
+        seen.add(turn)
+        return read(*given, **how)
+
+    monkeypatch.setattr(asked, "read", noted)
+    batch = asyncio.create_task(client_alone.post("/api/jobs/batch", json={"jobs": [*[ASKED] * 999, {}]}))
+    while not batch.done():
+        turn += 1
+        await asyncio.sleep(0)
+
+    assert (await batch).status_code == 422
+    assert len(seen) >= 20
 
 
 def line(length: int) -> dict[str, Any]:

@@ -341,6 +341,22 @@ async def test_a_delivery_of_no_events_is_a_try_of_the_address(client: httpx.Asy
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.parametrize("chat", ["clinic", "desk"])
+@pytest.mark.parametrize("given", ["", "short", "ไทย"])
+async def test_a_body_that_nobody_can_have_signed_is_not_read(client: httpx.AsyncClient, chat: str, given: str):
+    read = False
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal read
+        read = True
+        yield b"{}"
+
+    headers = {b"x-line-signature": given.encode(), b"x-hub-signature-256": given.encode()}
+    answer = await client.post(f"/api/webhooks/{chat}", content=body(), headers=headers)
+
+    assert (answer.status_code, read) == (401, False)
+
+
 async def test_a_kind_that_is_not_asked_says_so(client: httpx.AsyncClient):
     answer = await client.get("/api/webhooks/clinic")
 

@@ -64,6 +64,7 @@ def test_options_show_no_secret(options: Any):
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
+        ("signed", ["headers"]),
         ("verify", ["raw", "headers", "options"]),
         ("parse", ["raw", "options"]),
         ("challenge", ["query", "options"]),

@@ -44,6 +44,7 @@ CALLS = Calls(
         ("10.0.0.5", 80, False, True),
         ("10.0.0.5", 443, False, False),
         ("", None, True, False),
+        ("api.example.com", 0, True, False),
     ],
 )
 def test_a_call_goes_where_the_list_says_and_nowhere_else(host: str, port: int | None, *, tls: bool, may: bool):
@@ -68,6 +69,21 @@ def test_secrets_are_struck_out_of_what_an_answer_repeats():
     assert shown == '{"Authorization": "…", "token": "…", "a": "abc"}'
 
 
+def test_what_basic_hides_is_struck_out_too():
+    configured = Calls(
+        places=(), keys=(), headers=((Place(host="a", port=None), {"authorization": "Basic c29tZW9uZTpwYSRzdw"}),)
+    )
+
+    assert calls.struck("c29tZW9uZTpwYSRzdw someone:pa$sw someone or pa$sw", configured.secrets) == "… … … or …"
+
+
+@pytest.mark.parametrize(
+    ("host", "same"), [("0:0:0:0:0:0:0:1", "::1"), ("::1", "::1"), ("a.example", "a.example"), (":", ":")]
+)
+def test_a_number_is_one_however_it_is_written(host: str, same: str):
+    assert calls.canonical(host) == same
+
+
 @pytest.mark.parametrize("letter", ["x", "ไ", "😀", '"', "\\"])
 def test_an_excerpt_fits_into_a_result(letter: str):
     short = calls.excerpt(letter * 3000)
@@ -85,6 +101,9 @@ def test_an_excerpt_fits_into_a_result(letter: str):
             {"url": "u", "headers": {"authorization": "…", "A": "b"}},
         ),
         ({"url": "u"}, {"url": "u"}),
+        ({"url": "https://user:word@a/b@c"}, {"url": "https://…@a/b@c"}),
+        ({"url": "https://a/b@c"}, {"url": "https://a/b@c"}),
+        ({"url": "//word@a", "headers": {"Private-Token": "x"}}, {"url": "//…@a", "headers": {"Private-Token": "…"}}),
         ({"headers": 7}, {"headers": 7}),
         ([1], [1]),
         (None, None),

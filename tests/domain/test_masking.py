@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app.domain.masking import NO_MASK, Mask
@@ -36,6 +38,24 @@ def test_a_word_is_no_part_of_another_one():
 
 def test_other_scripts_are_taken_out_too():
     assert Mask(["รหัสลับของฉัน"])("รหัสลับของฉัน!") == "[secret]!"
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ('pa/ss"word', r'{"a": "pa\/ss\"word"}'),
+        ('pa/ss"word', r'{"a": "pa\u002Fss\u0022word"}'),
+        ('pa/ss"word', r'{"a": "{\"b\": \"pa\\/ss\\\"word\"}"}'),
+        ("รหัสลับของฉัน", json.dumps("รหัสลับของฉัน")),
+        ("😀😀😀😀😀😀", json.dumps("😀😀😀😀😀😀")),
+        ("back\\slash", json.dumps("back\\slash")),
+    ],
+)
+def test_a_secret_is_taken_out_however_json_spells_it(secret: str, text: str):
+    masked = Mask([secret])(text)
+
+    assert "[secret]" in masked
+    assert not any(part in masked for part in ("word", "slash", "u0e23", "ud83d"))
 
 
 def test_nothing_to_hide_changes_nothing():

@@ -6,6 +6,7 @@ import random
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from itertools import takewhile
@@ -20,7 +21,7 @@ from app.domain import schedules, timings
 from app.domain.schedules import CLOCK_BACK, Cron, Every, Known, Schedule
 
 YEARS = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC))
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 GRACE = timedelta(minutes=30)
 
 LINES = ("@daily", "30 2 * * *", "*/15 * * * *", "0 9 * * MON")
@@ -36,14 +37,16 @@ def seen(scheduled: Schedule, now: datetime, **more: Any) -> Known:
     """As a tick at that time leaves one that it sees for the first time."""
     anchor_at, next_at = schedules.begun(scheduled.timing, now)
     fingerprint = scheduled.timing.fingerprint
-    return Known(name="s", fingerprint=fingerprint, revision=1, anchor_at=anchor_at, next_at=next_at, **more)
+    given = {"anchor_at": anchor_at, "next_at": next_at, "configured_at": now} | more
+    return Known(name="s", fingerprint=fingerprint, revision=1, **given)
 
 
 def ticked(scheduled: Schedule, known: Known, now: datetime) -> tuple[Known, tuple[datetime, ...]]:
     """As a tick does it."""
     if known.next_at is None or known.next_at > now:
         return known, ()
-    return schedules.past(scheduled, known, schedules.come(scheduled, known, now=now))
+    come = schedules.come(scheduled, known, now=now)
+    return schedules.past(scheduled, known, come), come.fire
 
 
 def fired(scheduled: Schedule, ticks: Iterator[datetime], known: Known) -> list[datetime]:
@@ -86,10 +89,10 @@ def unlike() -> list[str]:
     return list(by_clock.values())
 
 
-def around(zone: str, days: int = 2) -> list[tuple[datetime, datetime]]:
-    """So many days around each change; of a zone without, around the end of a year."""
+def around(zone: str, apart: timedelta = 2 * DAY) -> list[tuple[datetime, datetime]]:
+    """So long before and after each change; of a zone without, of the end of a year."""
     instants = changes(zone) or (datetime(2026, 12, 31, 12, tzinfo=UTC),)
-    return [(at - days * DAY, at + days * DAY) for at in instants]
+    return [(at - apart, at + apart) for at in instants]
 
 
 def at_random(begin: datetime, end: datetime, chance: random.Random) -> Iterator[datetime]:
@@ -106,7 +109,7 @@ def test_in_every_zone_each_slot_of_the_library_is_fired_once_however_the_clock_
     chance = random.Random(20261130)
     for zone in unlike():
         scheduled = schedule(line, zone, catch_up="all")
-        for begin, end in around(zone, 1 if line.startswith("*") else 2):
+        for begin, end in around(zone, 6 * HOUR if line.startswith("*") else 2 * DAY):
             assert isinstance(scheduled.timing, Cron)
             iterated = (at.astimezone(UTC) for at in CronSim(scheduled.timing.line, begin.astimezone(ZoneInfo(zone))))
             expected = list(takewhile(partial(ge, end), iterated))
@@ -212,7 +215,7 @@ def test_what_was_missed_is_counted_and_no_more_than_that():
     known = seen(scheduled, NOON)
 
     some = schedules.come(scheduled, known, now=NOON + timedelta(hours=4, minutes=10))
-    later, _ = schedules.past(scheduled, known, some)
+    later = schedules.past(scheduled, known, some)
     none = schedules.come(scheduled, later, now=NOON + timedelta(hours=5, minutes=10))
 
     assert (some.missed, some.missed_slot, some.fire) == (2, NOON + 2 * HOUR, (NOON + 4 * HOUR,))
@@ -238,8 +241,39 @@ def test_missed_slots_without_number_are_counted_so_far():
 
     come = schedules.come(scheduled, seen(scheduled, NOON), now=NOON + 100 * DAY)
 
-    assert (come.missed, come.missed_slot) == (1000, NOON + 100 * DAY - GRACE - timedelta(minutes=1))
+    assert (come.missed, come.uncounted) == (1000, True)
+    assert come.missed_slot == NOON + 100 * DAY - GRACE - timedelta(minutes=1)
     assert come.fire == (NOON + 100 * DAY,)
+
+
+def test_of_many_schedules_few_slots_each_are_counted_and_few_are_computed(monkeypatch: pytest.MonkeyPatch):
+    computed = 0
+
+    class Counting(CronSim):
+        def __next__(self) -> datetime:
+            nonlocal computed
+            computed += 1
+            return super().__next__()
+
+    monkeypatch.setattr(schedules, "CronSim", Counting)
+    scheduled = schedule("* * * * *", "Asia/Bangkok", catch_up="none")
+    most = schedules.most_counted(1000)
+
+    come = schedules.come(scheduled, seen(scheduled, NOON), now=NOON + 20 * DAY, most_counted=most)
+
+    assert (come.missed, come.uncounted, come.missed_slot) == (10, True, NOON + 20 * DAY - GRACE - MINUTE)
+    assert computed < 30
+    assert [schedules.most_counted(count) for count in (0, 1, 10, 11, 50_000)] == [1000, 1000, 1000, 909, 1]
+
+
+def test_what_is_missed_to_the_bound_is_all_counted():
+    scheduled = schedule("* * * * *", catch_up="none", grace=MINUTE)
+    now = NOON + 11.5 * MINUTE
+
+    exact = schedules.come(scheduled, seen(scheduled, NOON), now=now, most_counted=10)
+    more = schedules.come(scheduled, seen(scheduled, NOON), now=now + MINUTE, most_counted=10)
+
+    assert [(come.missed, come.uncounted) for come in (exact, more)] == [(10, False), (10, True)]
 
 
 def test_an_interval_is_counted_from_when_it_was_seen_and_does_not_drift():
@@ -296,6 +330,23 @@ def test_another_line_zone_or_interval_begins_now_and_another_way_to_write_it_do
     assert schedule("@every 60m").timing.fingerprint == schedule("@every 1h", BERLIN).timing.fingerprint
 
 
+def test_a_process_takes_a_schedule_from_one_that_was_started_before_and_from_a_later_one_that_is_gone():
+    now = NOON + 5 * HOUR
+    known = seen(schedule("0 9 * * *"), NOON)
+
+    def may_take(started: datetime, **more: Any) -> bool:
+        unheard = schedules.unheard(timedelta(hours=1))
+        return schedules.may_take(replace(known, **more), now=now, started=started, unheard=unheard)
+
+    assert may_take(NOON + MINUTE)
+    assert not may_take(NOON), "nor do they in turn that were started together"
+    assert not may_take(NOON - HOUR)
+    assert not may_take(NOON - HOUR, objected_at=now - 2.9 * HOUR)
+    assert may_take(NOON - HOUR, objected_at=now - 3 * HOUR)
+    assert may_take(NOON - HOUR, configured_at=now + 2 * CLOCK_BACK)
+    assert schedules.unheard(MINUTE) == HOUR
+
+
 def test_a_clock_that_was_wrong_by_years_silences_nothing():
     scheduled = schedule("0 9 * * *")
     wrong = seen(scheduled, NOON + 3650 * DAY)
@@ -327,8 +378,14 @@ def test_the_oldest_of_all_schedules_are_fired_first():
         "c": (),
     }
 
-    assert schedules.share(due, 4) == {"a": 3, "b": 1, "c": 0}
-    assert schedules.share(due) == {"a": 5, "b": 2, "c": 0}
+    next_at = {name: min(slots, default=NOON) for name, slots in due.items()}
+
+    def oldest(*most: int) -> dict[str, tuple[datetime, ...]]:
+        return schedules.oldest({name: iter(slots) for name, slots in due.items()}, next_at, *most)
+
+    assert oldest() == due, "one whose stored slot was none is moved too"
+    assert {name: len(slots) for name, slots in oldest(4).items()} == {"a": 3, "b": 1, "c": 0}
+    assert oldest(1) == {"a": due["a"][:1]}, "of the others nothing is computed"
 
 
 def test_what_comes_next_is_shown_also_before_a_tick_has_seen_it():

@@ -95,6 +95,7 @@ def about(service: Service, *users: str) -> About:
         held_until=partial(composing.held_until, configured),
         kept=configured.retention,
         schedules=configured.schedules.values(),
+        read_at=configured.read_at,
     )
 
 

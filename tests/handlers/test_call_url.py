@@ -18,6 +18,7 @@ from standardwebhooks import Webhook
 from app import context, handlers
 from app.clients import calls as client
 from app.context import Context, Deadline
+from app.domain.calls import Calls
 from app.domain.errors import PermanentFailure, TemporaryFailure
 from app.domain.jobs import Done, Job, Snooze
 from app.handlers import call_url
@@ -237,6 +238,79 @@ async def test_accepted_with_a_time_is_not_done_yet(call: Call, stub: Stub):
     assert row["wait"] == timedelta(seconds=120)
 
 
+@pytest.mark.parametrize("said", [b"0", b"-5", b"1.5", b"", b"soon", b"Mon, 01 Dec 2025 00:00:00 GMT", b"\xe9\xff"])
+async def test_accepted_with_a_time_that_is_none_is_asked_again_soon(call: Call, stub: Stub, said: bytes):
+    stub.answers = [_raw(b"HTTP/1.1 202 Accepted\r\nRetry-After: " + said + b"\r\nContent-Length: 0\r\n\r\n")]
+
+    row = await call(body=1)
+
+    assert (row["status"], row["error"], row["wait"]) == ("pending", None, timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("name", [b"Date", b"Retry-After", b"X-Other"])
+@pytest.mark.parametrize("said", [b"\xe9", b"\xff\xff", "über".encode()])
+async def test_a_header_that_is_no_ascii_undoes_no_success(call: Call, stub: Stub, name: bytes, said: bytes):
+    rest = name + b": " + said + b"\r\nContent-Length: 2\r\n\r\nok"
+    stub.answers = [_raw(b"HTTP/1.1 200 OK\r\n" + rest), _raw(b"HTTP/1.1 503 Away\r\n" + rest)]
+
+    done, away = await call(body=1), await call(body=1)
+
+    assert (done["status"], done["result"]) == ("done", {"status": 200, "body": "ok"})
+    assert (away["status"], away["error"]) == ("pending", "127.0.0.1 answered 503: ok")
+
+
+def _raw(answer: bytes) -> Answer:
+    async def write(_: Request, wire: asyncio.StreamWriter) -> None:
+        wire.write(answer)
+        await wire.drain()
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[::1]:3000/in", "https://[2606:2800:220:1::1]/", "https://xn--bcher-kva.example/"]
+)
+def test_an_answer_counts_whatever_its_address_looks_like(address: str):
+    payload = call_url.Payload(url=address)
+
+    def outcome(status: int) -> Any:
+        url = httpx.URL(address)
+        answer = client.Answer(url=url, status=status, headers=httpx.Headers(), location="", words="ok")
+        return call_url._outcome(payload, answer, "ok")
+
+    assert outcome(200) == Done({"status": 200, "body": "ok"})
+    with pytest.raises(TemporaryFailure, match="answered 503: ok"):
+        outcome(503)
+
+
+async def test_no_proxy_of_the_environment_sees_a_call(call: Call, stub: Stub, monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://user:word@127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    row = await call(body=1)
+
+    assert (row["status"], len(stub.asked)) == ("done", 1)
+
+
+async def test_a_body_that_trickles_past_a_small_budget_undoes_no_success(ctx: Context, stub: Stub):
+    async def trickle(_: Request, wire: asyncio.StreamWriter) -> None:
+        wire.write(head(200, {"Content-Length": "1000"}) + b"beginning")
+        await wire.drain()
+        await for_ever()
+
+    stub.answers = [trickle]
+    short = dataclasses.replace(ctx.service.handlers["call_url"], timeout=timedelta(seconds=1))
+    service = dataclasses.replace(ctx.service, handlers={"call_url": short})
+    job = dataclasses.replace(JOB, payload={"url": stub.url})
+
+    async with asyncio.timeout(client.ANSWER_SECONDS - 1):  # what the answer's own bound would not keep
+        row = await ended(dataclasses.replace(ctx, service=service).of(job))
+
+    assert (row["status"], row["result"]) == ("done", {"status": 200, "body": "beginning"})
+
+
 @pytest.mark.parametrize(("payload", "headers"), [({}, {}), ({"success": [202]}, {"Retry_After": "120"})])
 async def test_accepted_is_done_without_a_time_or_where_that_is_said(
     call: Call, stub: Stub, payload: dict[str, Any], headers: dict[str, str]
@@ -276,6 +350,28 @@ async def test_configured_headers_are_sent_and_seen_nowhere(call: Call, stub: St
     assert stub.asked[0].headers["authorization"] == "Bearer configured-token"
     assert '"authorization": "…"' in echoed["result"]["body"]
     assert refused["error"] == "127.0.0.1 answered 403: …"
+
+
+async def test_configured_headers_are_seen_in_no_other_spelling(ctx: Context, stub: Stub):
+    value = "Basic " + base64.b64encode(b'someone:pa/ss"word').decode()
+    places = ctx.settings.calls.places if ctx.settings.calls else ()
+    keys = ctx.settings.calls.keys if ctx.settings.calls else ()
+    given = Calls(places=places, keys=keys, headers=tuple((place, {"authorization": value}) for place in places))
+    service = dataclasses.replace(ctx.service, settings=dataclasses.replace(ctx.settings, calls=given))
+    spelt = [
+        "someone",
+        'pa/ss"word',
+        r"pa\/ss\"word",
+        r"pa\u002fss\u0022word",
+        "pa%2fss%22word",
+        value.replace("=", r"\u003D"),
+    ]
+    stub.will(200, " | ".join(spelt).encode())
+    job = dataclasses.replace(JOB, payload={"url": stub.url})
+
+    row = await ended(dataclasses.replace(ctx, service=service).of(job))
+
+    assert row["result"]["body"] == "… | … | … | … | … | …"
 
 
 async def test_a_long_answer_is_an_excerpt(call: Call, stub: Stub):
@@ -499,6 +595,30 @@ async def test_a_redirect_that_would_make_a_post_a_get_is_not_followed(call: Cal
     assert len(stub.asked) == 1
 
 
+@pytest.mark.parametrize(
+    "location", ["/other", "http://elsewhere.example/", "http://[::1", "https://xn--0.example.com/"]
+)
+async def test_a_redirect_that_was_hoped_for_is_the_answer(call: Call, stub: Stub, location: str):
+    stub.will(307, Location=location)
+
+    row = await call(method="GET", success=["300-308"])
+
+    assert (row["status"], row["result"]["status"], len(stub.asked)) == ("done", 307, 1)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://[::1", "https://a:99999/", "https://xn--0.example.com/", "https://", "//xn--zzzzzzz99999.example.org/x"],
+)
+async def test_a_redirect_that_cannot_be_followed_is_given_up(call: Call, stub: Stub, location: str):
+    stub.will(307, Location=location)
+
+    row = await call(body=1)
+
+    assert row["status"] == "failed", row
+    assert len(stub.asked) == 1
+
+
 async def test_a_get_is_redirected_by_all_of_them(call: Call, stub: Stub):
     for status in (301, 302, 303):
         stub.will(status, Location=f"/{status}")
@@ -531,10 +651,19 @@ async def test_a_get_is_redirected_by_all_of_them(call: Call, stub: Stub):
         ({"headers": {"A": "b\r\nC: d"}}, "should match pattern"),
         ({"headers": {"A": "ไทย"}}, "should match pattern"),
         ({"timeout_seconds": 0}, "greater than 0"),
+        ({"timeout_seconds": True}, "must be a number of seconds"),
+        ({"url": "https://xn--0/"}, "must be an address, such as"),
+        ({"headers": {"Api-Key": "hidden"}}, "write it into [call_url.headers]"),
+        ({"headers": {"X-Access-Token": "hidden"}}, "write it into [call_url.headers]"),
+        ({"headers": {"Private-Token": "hidden"}}, "write it into [call_url.headers]"),
+        ({"headers": {"Cookie2": "hidden"}}, "write it into [call_url.headers]"),
         ({"timeout_seconds": 20}, "less than or equal to 19.5"),
         ({"success": []}, "at least 1 item"),
         ({"success": ["2xx"]}, "must be a status such as 204"),
         ({"success": [99]}, "must be a status such as 204"),
+        ({"success": [100]}, "must be a status such as 204"),
+        ({"success": ["100-199"]}, "must be a status such as 204"),
+        ({"success": ["299-200"]}, "must be a range from the lower status to the higher one"),
         ({"success": [[200, 299]]}, "must be a status such as 204"),
         ({"success": [True]}, "must be a status such as 204"),
         ({"colour": "red"}, "Extra inputs are not permitted"),
@@ -546,6 +675,12 @@ def test_what_cannot_be_called_is_told(change: dict[str, Any], told: str):
 
     assert told in str(caught.value)
     assert "hidden" not in str(caught.value)
+
+
+def test_blanks_at_the_ends_of_a_header_are_no_part_of_it():
+    payload = call_url.Payload.model_validate({"url": "https://api.example.com/", "headers": {"A": " b c\t"}})
+
+    assert payload.headers == {"A": "b c"}
 
 
 async def test_without_a_section_a_job_says_what_to_write(ctx: Context):

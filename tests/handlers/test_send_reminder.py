@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import pytest
 
 from app.context import Context
 from app.domain.bookings import Booking, Start
-from app.domain.errors import Blocked, QuotaSpent, TemporaryFailure, Unanswered
-from app.domain.messages import Body, Digest
+from app.domain.errors import Blocked, PermanentFailure, QuotaSpent, RateLimited, TemporaryFailure, Unanswered
+from app.domain.messages import Body, Digest, Message, Receipt
 from app.domain.phrasing import WordingError
 from app.domain.quiet import QuietHours
 from app.domain.quota import Allowance
@@ -204,6 +204,84 @@ async def test_one_that_was_on_its_way_when_its_booking_moved_is_not_tried_again
 
     assert channel.sent == []
     assert (await story(sql))[0][1] == "uncertain"
+
+
+async def put_other_words(ctx: Context, booking: Booking) -> None:
+    await ctx.stores.bookings.put(dataclasses.replace(booking, title="Haircut with Anna"))
+
+
+async def put_somebody_else(ctx: Context, booking: Booking) -> None:
+    await ctx.stores.bookings.put(dataclasses.replace(booking, recipient="other"))
+
+
+async def delete_and_put(ctx: Context, booking: Booking) -> None:
+    await ctx.stores.bookings.delete(booking.ref)
+    await ctx.stores.bookings.put(booking)
+
+
+def meanwhile(channel: Channel, change: Callable[[], Awaitable[None]], failure: Exception) -> None:
+    """The next try fails, after this has happened."""
+
+    async def send(message: Message, options: Any, http: Any) -> Receipt:
+        await change()
+        raise failure
+
+    channel.send = send  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (put_other_words, TemporaryFailure("500")),
+        (put_other_words, PermanentFailure("400")),
+        (put_other_words, RateLimited("429")),
+        (put_somebody_else, TemporaryFailure("500")),
+        (delete_and_put, TemporaryFailure("500")),
+    ],
+)
+async def test_a_booking_that_changes_while_its_reminder_fails_is_told_as_it_is_now(
+    ctx: Context,
+    sql: asyncpg.Connection,
+    channel: Channel,
+    run: Run,
+    changed: tuple[Callable[[Context, Booking], Awaitable[None]], Exception],
+):
+    change, failure = changed
+    booking = await book(ctx)
+    await tick(ctx)
+    await run("send_reminder")
+    meanwhile(channel, lambda: change(ctx, booking), failure)
+    await run("send_message")
+
+    told_again = await run("send_reminder")
+
+    assert told_again["status"] == "done"
+    assert [row[1] for row in await story(sql)] == ["failed", "queued"]
+    recipient, _, text = (await story(sql))[1]
+    assert (recipient, "with Anna" in text) == (
+        "other" if change is put_somebody_else else "alone",
+        change is put_other_words,
+    )
+    unjudged = "SELECT count(*) FROM wakebell.messages WHERE judged_finish IS DISTINCT FROM finished_at"
+    assert await sql.fetchval(unjudged) == 0
+    assert await sql.fetchval("SELECT last_error LIKE '%since%' OR last_error LIKE '%deleted%' FROM wakebell.messages")
+    assert await tick(ctx) == 0
+
+
+async def test_one_that_may_have_arrived_is_not_told_again_though_its_booking_has_changed(
+    ctx: Context, sql: asyncpg.Connection, channel: Channel, run: Run
+):
+    booking = await book(ctx)
+    await tick(ctx)
+    await run("send_reminder")
+    meanwhile(channel, lambda: put_other_words(ctx, booking), Unanswered("no answer"))
+
+    await run("send_message")
+
+    assert await tick(ctx) == 0
+    [message] = await sql.fetch(STORY)
+    assert message["status"] == "uncertain"
+    assert message["last_error"] == "the booking has changed since; before that: no answer"
 
 
 async def test_quiet_hours_that_end_in_time_hold_it(ctx: Context, sql: asyncpg.Connection, run: Run):

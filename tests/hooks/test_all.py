@@ -50,7 +50,7 @@ def test_a_kind_has_what_it_takes(kind: str):
 
     assert module.SECRET
     assert isinstance(module.TIMED, bool)
-    assert all(callable(getattr(module, name)) for name in ("key", "verify", "document", "told"))
+    assert all(callable(getattr(module, name)) for name in ("key", "signed", "verify", "document", "told"))
     assert kind in KINDS, "give it a sender, so that what follows is asked of it too"
 
 
@@ -59,6 +59,14 @@ def test_what_its_provider_has_signed_is_taken(kind: str):
     _, sign, _ = KINDS[kind]
 
     look(kind, received(sign, **at(kind)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_headers_alone_look_signed_and_none_do_not(kind: str):
+    module, sign, _ = KINDS[kind]
+
+    assert module.signed(received(sign).headers)
+    assert not module.signed({})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -84,7 +84,9 @@ async def test_every_page_can_be_read_by_everybody(  # noqa: PLR0917
     """By axe-core, whatever strangers have written; nothing is wider than the window, and nothing breaks a rule."""
     service = page_service(tmp_path, database_url)
     ids = await something_of_everything(sql, service, text=LONG)
-    paths = ("/", "/sources", "/messages", "/jobs", "/queues", "/schedules", "/bookings")
+    paths = ["/", "/sources", "/queues"]  # in the dark, all parts in their other colours
+    if name == "phone":
+        paths += ["/messages", "/jobs", "/schedules", "/bookings"]
     found: dict[str, object] = {}
     async with serving(service) as url, window(browser, url, tmp_path, **how) as visit:
         await visit.go("/")

@@ -186,3 +186,20 @@ async def test_a_login_of_one_replica_is_known_to_the_other(tmp_path: Path, data
         async with visiting(changed) as third:
             third.cookies = one.cookies
             assert (await third.get("/jobs")).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "same-origin", "Origin": "null"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "http://localhost:8080"},
+        {"Origin": "http://localhost"},
+        {"Origin": "https://bell.example"},
+    ],
+)
+async def test_a_login_from_its_own_page_is_taken_also_behind_a_proxy(tmp_path: Path, headers: dict[str, str]):
+    async with visiting(page_service(tmp_path, NOWHERE, PUBLIC_URL="https://bell.example")) as client:
+        answer = await client.post("/login", data={"token": API_TOKEN}, headers=headers)
+
+    assert answer.status_code == 303

@@ -105,8 +105,8 @@ async def something_of_everything(
     )
     await sql.execute(
         """
-        INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, primed_at, last_round_at, last_success_at,
-                                      failures, last_failure_at, last_error)
+        INSERT INTO wakebell.sources (name, fingerprint, every_seconds, due_at, primed_at, last_round_at,
+                                      last_success_at, failures, last_failure_at, last_error)
         VALUES ('gigs', $2, 1800, now() + interval '20 min', now() - interval '9 days', now() - interval '4 min',
                 now() - interval '4 min', 0, NULL, NULL),
                ('board', $3, 1800, now() + interval '20 min', now() - interval '9 days', now() - interval '4 min',

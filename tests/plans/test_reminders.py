@@ -9,6 +9,7 @@ import pytest
 
 from app.context import Context
 from app.plans import reminders as plan
+from app.stores import reminders as stored
 from tests.fakes.batches import a_batch, a_service, seen, watched
 
 CONFIGURATION = """
@@ -38,6 +39,14 @@ ADD = "INSERT INTO shop.visits (name, begins) VALUES ('visit', now() + $1)"
 BOOK = """
 INSERT INTO wakebell.bookings (ref, title, starts_at, timezone, recipient)
 SELECT 'b-' || n, 't', now() + $1, 'UTC', 'me' FROM generate_series(1, $2) AS n
+"""
+WAITING = """
+WITH message AS (
+    INSERT INTO wakebell.messages (recipient, channel, kind, body, text, expires_at)
+    SELECT 'me', 'inbox', 'reminder', '', id::text, begins FROM shop.visits RETURNING id, text, expires_at
+)
+INSERT INTO wakebell.reminders (booking, reminder, starts_at, origin, message_id)
+SELECT text, 'shop_day', expires_at, 'shop_day', id FROM message
 """
 QUEUED = "SELECT payload ->> 'booking' FROM wakebell.jobs WHERE type = 'send_reminder' ORDER BY id"
 
@@ -156,6 +165,90 @@ async def test_a_query_that_fails_makes_the_tick_partial_and_stops_nothing_else(
     failing = await sql.fetch("SELECT name, failures FROM wakebell.reminder_rules WHERE failures > 0 ORDER BY name")
     assert [tuple(row) for row in failing] == [("shop_day", 1), ("shop_hour", 1)]
     assert (await seen(shop)).reminder_rules["shop_day"][1] == 1
+
+
+async def test_a_query_that_gives_what_nobody_can_use_stops_no_other(
+    database_url: str, tmp_path: Path, sql: asyncpg.Connection
+):
+    await sql.execute(VISITS)
+    await sql.execute(ADD, timedelta(hours=3))
+    bad = (
+        '[reminders.bad]\nbefore = "24h"\n'
+        "query = \"SELECT 'e' AS ref, 't' AS title, now()::timestamp + interval '1 hour' AS starts_at\"\n"
+    )
+    async with a_batch(a_service(database_url, tmp_path, CONFIGURATION + bad + SHOP)) as ctx:
+        assert await tick(ctx) == 1
+
+    assert ctx.tally.errors == ["reminder bad failed: its query could not be run"]
+    told = await sql.fetchval("SELECT last_error FROM wakebell.reminder_rules WHERE failures = 1")
+    assert told.startswith("it gives starts_at as timestamp without time zone; it must be a timestamptz")
+
+
+async def test_whatever_breaks_one_query_is_its_own_failure(
+    shop: Context, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    async def broken(*_: object) -> object:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(type(shop.stores.own_tables), "due", broken)
+
+    assert await tick(shop) == 0
+    assert shop.tally.errors == ["reminder shop_day failed: its query could not be run"]
+    assert await sql.fetchval("SELECT min(failures) FROM wakebell.reminder_rules WHERE name LIKE 'shop%'") == 1
+
+
+async def test_rows_without_a_ref_are_noted(shop: Context, sql: asyncpg.Connection):
+    await sql.execute("ALTER TABLE shop.visits ALTER id DROP IDENTITY, DROP CONSTRAINT visits_pkey")
+    await sql.execute("ALTER TABLE shop.visits ALTER id DROP NOT NULL")
+    await sql.execute("INSERT INTO shop.visits (begins) SELECT now() + interval '3 hours' FROM generate_series(1, 2)")
+
+    assert await tick(shop) == 0
+    assert shop.tally.errors == ["reminder shop_day: rows left out since their ref is NULL: 2"]
+
+
+async def test_however_many_messages_wait_those_of_rows_that_are_gone_are_withdrawn(
+    shop: Context, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    await tick(shop)
+    monkeypatch.setattr(plan, "MOST_WAITING", 2)
+    monkeypatch.setattr(stored, "MOST_WAITING", 2)
+    for hours in (3, 4, 5, 6, 7):
+        await sql.execute(ADD, timedelta(hours=hours))
+    await sql.execute(WAITING)
+    await sql.execute("DELETE FROM shop.visits WHERE id IN (1, 5)")
+
+    await tick(shop)
+
+    over = await sql.fetch("SELECT text FROM wakebell.messages WHERE status = 'failed' ORDER BY text")
+    assert [row["text"] for row in over] == ["1", "5"]
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.reminders WHERE booking IN ('1', '5')") == 0
+
+
+async def test_messages_of_bookings_hide_no_message_of_a_users_table(shop: Context, sql: asyncpg.Connection):
+    await tick(shop)
+    await sql.execute(
+        "INSERT INTO wakebell.messages (recipient, channel, kind, body, text, expires_at) "
+        "SELECT 'me', 'inbox', 'reminder', '', '', now() + interval '1 hour' FROM generate_series(1, 200)"
+    )
+    await sql.execute(ADD, timedelta(hours=3))
+    await sql.execute(WAITING)
+    await sql.execute("DELETE FROM shop.visits")
+
+    await tick(shop)
+
+    assert await sql.fetchval("SELECT status FROM wakebell.messages WHERE text = '1'") == "failed"
+
+
+async def test_a_changed_file_excuses_only_the_reminders_that_are_new(
+    database_url: str, tmp_path: Path, sql: asyncpg.Connection
+):
+    old = CONFIGURATION.partition("[reminders.hour_before]")[0]
+    async with a_batch(a_service(database_url, tmp_path, old)) as ctx:
+        await tick(ctx)
+    await sql.execute(BOOK, timedelta(minutes=-5), 1)
+    await sql.execute("UPDATE wakebell.bookings SET scheduled_at = now() - interval '2 days'")
+    async with a_batch(a_service(database_url, tmp_path, CONFIGURATION)) as ctx:
+        assert await tick(ctx) == 1
 
 
 async def test_a_query_that_works_again_is_no_failure_any_more(shop: Context, sql: asyncpg.Connection):

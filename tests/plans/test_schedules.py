@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -146,7 +147,7 @@ async def test_what_is_left_is_fired_by_the_next_ticks_the_oldest_first(
 async def test_another_line_starts_from_now_and_another_payload_does_not(
     built: Callable[..., Service], sql: asyncpg.Connection
 ):
-    await plan(built(TWO))
+    await plan(built(TWO, read_at=time.monotonic() - 60))
     await passed(sql, minutes=100)
 
     other_line = HOURLY.replace("1h", "7m")
@@ -177,6 +178,75 @@ async def test_one_that_another_release_does_not_know_goes_on(built: Callable[..
 
     assert await plan(before) == 1
     assert await sql.fetchval("SELECT removed_at FROM wakebell.schedules") is None
+
+
+OLD = HOURLY + 'payload = { by = "old" }\n'
+LATER = HOURLY.replace("1h", "50m") + 'payload = { by = "later" }\n'
+
+
+async def by(sql: asyncpg.Connection) -> list[str]:
+    """Whose jobs there are; and no slot has two."""
+    keys = [row[0] for row in await sql.fetch("SELECT unique_key FROM wakebell.jobs")]
+    assert len(keys) == len(set(keys))
+    return [payload["by"] for payload in await payloads(sql)]
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["the old one rings first", "the later one rings first"])
+async def test_of_two_releases_side_by_side_the_line_of_the_later_one_is_fired(
+    built: Callable[..., Service], sql: asyncpg.Connection, first: int
+):
+    now = time.monotonic()
+    releases = [built(OLD, read_at=now - 200), built(LATER, read_at=now - 100)]
+
+    for at in range(10):
+        await plan(releases[(first + at) % 2])
+        await passed(sql, minutes=30)
+
+    assert await by(sql) == ["later"] * 4
+
+
+async def test_a_release_that_is_rolled_back_is_followed_as_soon_as_it_is_started(
+    built: Callable[..., Service], sql: asyncpg.Connection
+):
+    now = time.monotonic()
+    await plan(built(OLD, read_at=now - 200))
+    rolled_back = built(LATER, read_at=now - 100)
+    await plan(rolled_back)
+    again = built(OLD, read_at=now - 50)
+
+    await plan(again)
+    await passed(sql, minutes=61)
+    fired = [await plan(release) for release in (rolled_back, again, rolled_back, again)]
+
+    assert (fired, await by(sql)) == ([0, 1, 0, 0], ["old"])
+
+
+async def test_an_old_process_that_is_left_alone_objects_at_once_and_takes_over_after_an_hour(
+    built: Callable[..., Service], sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    now = time.monotonic()
+    old, later = built(OLD, read_at=now - 200), built(LATER, read_at=now - 100)
+    await plan(old)
+    await plan(later)
+    hour = "UPDATE wakebell.schedules SET objected_at = objected_at - interval '61 minutes' RETURNING objected_at"
+
+    async with planned(old) as ctx:
+        assert ctx.tally.status == "ok"
+        [told] = ctx.tally.errors
+    with watched(monkeypatch) as made:
+        await plan(old)
+    await sql.execute(hour)
+    await plan(later)
+    dismissed = await sql.fetchval("SELECT objected_at FROM wakebell.schedules")
+    await plan(old)
+    await sql.execute(hour)
+    await plan(old)
+    await passed(sql, minutes=61)
+
+    assert told.startswith("schedule hourly goes by the other line of a process that was started later")
+    assert len(made) == 1, "the look, while the objection stands"
+    assert dismissed is None
+    assert (await plan(old), await by(sql)) == (1, ["old"])
 
 
 async def test_one_that_is_gone_costs_one_statement_once(
@@ -236,6 +306,73 @@ async def test_a_bad_one_stops_none_of_the_others(
         ]
     monkeypatch.undo()
     assert await sql.fetchval("SELECT count(*) FROM wakebell.schedules WHERE next_at <= now()") == 2, "still due"
+
+
+FIVE = "".join(f'[schedules.s{n}]\ncron = "@every {n + 60}m"\njob = "greet"\n' for n in range(5))
+
+
+async def test_what_a_tick_has_no_time_for_is_told_and_done_by_the_next_ones(
+    built: Callable[..., Service], sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    service = built(FIVE)
+    await plan(service)
+    await passed(sql, hours=3)
+    monkeypatch.setattr(schedules, "MOST_AT_ONCE", 2)
+
+    told = []
+    for _ in range(3):
+        async with a_batch(service, elapsed=20) as ctx:
+            await schedules.plan(ctx, await seen(ctx))
+            told.append((ctx.tally["schedules.fired"], ctx.tally.status, ctx.tally.errors))
+
+    assert told == [
+        (2, "ok", ["the next tick goes on with 3 schedules, for time was up; ring again"]),
+        (2, "ok", ["the next tick goes on with a schedule, for time was up; ring again"]),
+        (1, "ok", []),
+    ]
+
+
+async def test_all_portions_are_done_by_one_tick_that_has_the_time_for_it(
+    built: Callable[..., Service], sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    service = built(FIVE)
+    monkeypatch.setattr(schedules, "PORTION", timedelta(0))
+    await plan(service)
+    await passed(sql, hours=3)
+
+    assert await plan(service) == 5
+
+
+async def test_slots_are_computed_beside_the_event_loop(
+    built: Callable[..., Service], sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    service = built(TWO.replace('"greet"\n', '"greet"\ncatch_up = "none"\n'))
+    await plan(service)
+    await passed(sql, hours=3)
+    threads = set()
+    come = domain.come
+
+    def watching(*args: Any, **more: Any) -> Any:
+        threads.add(threading.current_thread())
+        return come(*args, **more)
+
+    monkeypatch.setattr(domain, "come", watching)
+    await plan(service)
+
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+async def test_slots_without_number_are_told_as_so_many_and_more(
+    built: Callable[..., Service], sql: asyncpg.Connection
+):
+    service = built(HOURLY.replace("1h", "1m") + 'catch_up = "none"\n')
+    await plan(service)
+    await passed(sql, days=20)
+
+    async with planned(service) as ctx:
+        assert ctx.tally["schedules.fired"] == 1
+        assert ctx.tally.errors == ["schedule hourly has missed 1,000+ slots, for no tick came in time"]
 
 
 SLOT = datetime(2026, 11, 30, 9, tzinfo=UTC)

@@ -20,7 +20,7 @@ def test_hosts_a_secret_and_headers_are_read(load_text: Load):
         """
         [call_url]
         hosts = ["API.example.com", "*.example.org", "münchen.example:8443"]
-        private_hosts = ["localhost:3000", "[::1]:80"]
+        private_hosts = ["localhost:3000", "[0:0:0:0:0:0:0:1]:80"]
         secret = ["env:NEXT", "env:SECRET"]
 
         [call_url.headers]
@@ -66,6 +66,16 @@ GOOD = HOSTS + 'secret = "env:SECRET"\n'
         ('hosts = ["*.*.example.com"]', "must be a host such as"),
         ('hosts = ["api.example.com."]', "must be a host such as"),
         ('hosts = ["api.example.com:99999"]', "must be a host such as"),
+        ('hosts = ["api.example.com:0"]', "must be a host such as"),
+        ('hosts = ["api.example.com#"]', "must be a host such as"),
+        ('hosts = ["api.example.com?"]', "must be a host such as"),
+        ('hosts = ["@api.example.com"]', "must be a host such as"),
+        (GOOD + '[call_url.headers]\n"api.example.com" = { Host = "b" }', "is set by the call itself; remove it"),
+        (GOOD + '[call_url.headers]\n"api.example.com" = { Content-Length = "1" }', "is set by the call itself"),
+        (
+            GOOD + '[call_url.headers]\n"api.example.com" = { Transfer-Encoding = "chunked" }',
+            "is set by the call itself",
+        ),
         ('hosts = ["*.com"]', "would be half of the internet"),
         ('private_hosts = ["*.internal.example"]', "must be a host such as localhost:3000 or 10.0.0.5, without a *"),
         ("hosts = 'api.example.com'", "call_url.hosts: must be a list of texts"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,13 @@ def test_every_secret_that_the_service_is_told_is_masked(tmp_path: Path, secret:
 
     assert mask(f"it said {secret}.") == "it said [secret]."
     assert mask("board.example answered 500") == "board.example answered 500"
+
+
+@pytest.mark.parametrize("shown", ["token-of-the-board", "someone:pa/ssword", "someone", "pa/ssword", r"pa\/ssword"])
+def test_what_stands_behind_a_scheme_is_masked_too(tmp_path: Path, shown: str):
+    written = FILE.replace('"env:BOARD_TOKEN"', '"env:BOARD_TOKEN", X-More = "env:BASIC"')
+    (tmp_path / "wakebell.toml").write_text(written, encoding="utf-8")
+    basic = "Basic " + base64.b64encode(b"someone:pa/ssword").decode()
+    given = {**ENVIRON, "BASIC": basic, "WAKEBELL_CONFIG": str(tmp_path / "wakebell.toml")}
+
+    assert settings.load(given).mask(f"it said {shown}.") == "it said [secret]."

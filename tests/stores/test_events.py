@@ -113,8 +113,13 @@ async def test_one_that_is_wanted_by_then_gets_its_job_when_it_comes_again(event
         ({"text": ["a\x00"]}, "data.text[0]: holds a NUL character, which PostgreSQL cannot store"),
         ({"text": "\ud800"}, "data.text: holds half of a surrogate pair, which is no character"),
         ({"number": float("inf")}, "data.number: is not a finite number, which JSON does not have"),
+        (json.loads("[" * 199 + "1" + "]" * 199), "it is nested too deeply: a payload may have fewer than 200 levels"),
+        (
+            json.loads('{"a":' * 199 + "1" + "}" * 199),
+            "it is nested too deeply: a payload may have fewer than 200 levels",
+        ),
     ],
-    ids=["long", "grows", "nul", "surrogate", "infinite"],
+    ids=["long", "grows", "nul", "surrogate", "infinite", "arrays", "objects"],
 )
 async def test_what_no_payload_can_hold_is_kept_as_it_came(
     events: Events, sql: asyncpg.Connection, data: Any, why: str

@@ -15,6 +15,7 @@ from app.domain.errors import QueryFailure
 from app.stores import own_tables
 from app.stores.database import Database, connect
 from app.stores.own_tables import MOST, OwnTables
+from app.stores.reminders import Asked, Reminders
 
 DAY_BEFORE = Rule(name="day_before", before=timedelta(hours=24))
 HOUR_BEFORE = Rule(name="hour_before", before=timedelta(hours=1))
@@ -147,6 +148,100 @@ async def test_a_tick_takes_a_bounded_number_of_rows(tables: OwnTables, sql: asy
     )
 
     assert len((await tables.due(QUERY, RULES)).rows) == MOST
+
+
+MANY = "INSERT INTO shop.visits (name, begins) SELECT $1, now() + $2 FROM generate_series(1, $3)"
+
+
+async def test_starts_that_a_job_is_about_to_tell_hide_nobody(
+    tables: OwnTables, database: Database, sql: asyncpg.Connection
+):
+    await sql.execute(MANY, "held", timedelta(hours=10), MOST)
+    ref, begins = await add(sql, 11)
+    held = [
+        Asked(booking=row.ref, starts_at=row.starts_at, reminder="day_before", origin="day_before")
+        for row in (await tables.due(QUERY, RULES)).rows
+    ]
+    await Reminders(database).queue(held)
+
+    found = await tables.due(QUERY, RULES)
+
+    assert (len(held), [(row.ref, row.starts_at) for row in found.rows]) == (MOST, [(ref, begins)])
+
+
+@pytest.mark.parametrize(
+    ("ref", "unnamed", "overlong"),
+    [("CASE WHEN name = 'odd' THEN NULL ELSE id END", MOST, 0), ("repeat(name, 70)", 0, 1)],
+)
+async def test_rows_without_a_name_that_can_be_kept_hide_nobody_and_are_counted(
+    tables: OwnTables, sql: asyncpg.Connection, ref: str, unnamed: int, overlong: int
+):
+    await sql.execute(MANY, "odd" if unnamed else "long", timedelta(hours=10), unnamed or overlong)
+    await add(sql, 11, "ok")
+    query = f'SELECT {ref} AS ref, name AS title, begins AS starts_at, who AS "to" FROM shop.visits'
+
+    found = await tables.due(query, RULES)
+
+    assert (len(found.rows), found.unnamed, found.overlong) == (1, unnamed, overlong)
+
+
+@pytest.mark.parametrize(("hours", "all_day_at"), [(-2, time(0)), (-0.5, time(0)), (21.5, time(3))])
+async def test_all_day_rows_whose_hour_has_passed_or_not_come_hide_nobody(
+    tables: OwnTables, sql: asyncpg.Connection, hours: float, all_day_at: time
+):
+    await sql.execute(MANY, "over", timedelta(hours=hours), MOST)
+    await sql.execute("UPDATE shop.visits SET whole_day = true")
+    ref, _ = await add(sql, 23)
+
+    found = await tables.due(QUERY, [Rule(name="day_before", before=timedelta(hours=24), all_day_at=all_day_at)])
+
+    assert ref in {row.ref for row in found.rows}
+
+
+async def test_those_of_some_starts_that_are_still_there_are_told(tables: OwnTables, sql: asyncpg.Connection):
+    stays, moves, goes = [await add(sql, hours) for hours in (10, 11, 12)]
+    await sql.execute("UPDATE shop.visits SET begins = begins + interval '1 minute' WHERE id = 2")
+    await sql.execute("DELETE FROM shop.visits WHERE id = 3")
+
+    assert await tables.standing(QUERY, [stays, moves, goes]) == {stays}
+
+
+@pytest.mark.parametrize("written", ["now()::timestamp + interval '1 hour'", "current_date + 1"])
+@pytest.mark.parametrize("rows", ["true", "false"])
+async def test_starts_without_a_zone_are_refused_with_the_remedy(tables: OwnTables, written: str, rows: str):
+    query = f"SELECT 'e' AS ref, 't' AS title, {written} AS starts_at, 'me' AS \"to\" WHERE {rows}"
+
+    with pytest.raises(QueryFailure, match="it must be a timestamptz, such as"):
+        await tables.due(query, RULES)
+
+
+async def test_what_a_query_leaves_behind_on_its_connection_ends_with_it(
+    tables: OwnTables, database: Database, sql: asyncpg.Connection
+):
+    query = (
+        "SELECT 'e' AS ref, 't' AS title, now() + interval '1 hour' AS starts_at, 'me' AS \"to\" "
+        "WHERE set_config('default_transaction_read_only', 'on', false) IS NOT NULL "
+        "AND pg_advisory_lock(7) IS NOT NULL"
+    )
+
+    assert len((await tables.due(query, RULES)).rows) == 1
+
+    await sql.execute("SET lock_timeout = '10s'; SELECT pg_advisory_lock(7)")
+    async with database.transaction() as first, database.transaction() as second:
+        for db in (first, second):
+            assert (await db.execute(SETTING)).scalar() == "off"
+
+
+async def test_a_query_that_ends_its_connection_is_a_query_that_failed(tables: OwnTables, database: Database):
+    query = (
+        "SELECT pg_terminate_backend(pg_backend_pid())::text AS ref, 't' AS title, "
+        "now() + interval '1 hour' AS starts_at, 'me' AS \"to\""
+    )
+
+    with pytest.raises(QueryFailure, match="the connection to the database was lost while it ran"):
+        await tables.due(query, RULES)
+
+    assert (await database.fetch(SETTING))[0]["read_only"] == "off"
 
 
 async def test_a_hundred_thousand_rows_are_read_by_the_users_index(tables: OwnTables, sql: asyncpg.Connection):

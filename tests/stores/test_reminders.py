@@ -138,7 +138,17 @@ async def test_other_reminders_than_before_call_nothing_missed(
     await bookings.put(booking(hours=-1))
     await sql.execute("UPDATE wakebell.bookings SET scheduled_at = now() - interval '2 days'")
 
-    assert await reminders.plan(RULES, missed=False) == (0, False)
+    assert await reminders.plan(RULES, new={rule.name for rule in RULES}) == (0, False)
+
+
+async def test_a_new_reminder_excuses_nobody_from_coming_for_an_old_one(
+    reminders: Reminders, bookings: Bookings, sql: asyncpg.Connection
+):
+    await bookings.put(booking(hours=-1))
+    await sql.execute("UPDATE wakebell.bookings SET scheduled_at = now() - interval '2 days'")
+
+    assert await reminders.plan(RULES, new={"hour_before"}) == (1, False)
+    assert await queued(sql) == ["b-1"]
 
 
 async def test_other_reminders_have_what_is_to_come_looked_at_again(

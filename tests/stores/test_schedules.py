@@ -16,7 +16,15 @@ from app.stores.schedules import SQL, Move, Schedules, look_params
 SLOT = datetime(2026, 11, 30, 9, tzinfo=UTC)
 DAY = timedelta(days=1)
 
-NEW = Move(name="daily", revision=None, fingerprint="f", anchor_at=SLOT - DAY, next_at=SLOT, begins=True)
+NEW = Move(
+    name="daily",
+    revision=None,
+    fingerprint="f",
+    anchor_at=SLOT - DAY,
+    next_at=SLOT,
+    begins=True,
+    configured_at=SLOT - 2 * DAY,
+)
 
 
 @pytest.fixture
@@ -61,7 +69,7 @@ async def test_a_new_one_is_kept_and_is_kept_once(schedules: Schedules):
     assert (first.fired, list(first.names), first.refused) == (0, ["daily"], {})
     assert (again.fired, list(again.names)) == (0, [])
     assert await known(schedules) == Known(
-        name="daily", fingerprint="f", revision=1, anchor_at=SLOT - DAY, next_at=SLOT
+        name="daily", fingerprint="f", revision=1, anchor_at=SLOT - DAY, next_at=SLOT, configured_at=SLOT - 2 * DAY
     )
 
 
@@ -175,6 +183,24 @@ async def test_one_that_is_removed_is_marked_until_it_is_back(schedules: Schedul
     assert (await known(schedules)).removed_at is None
 
 
+async def test_an_objection_stands_until_the_next_tick_of_those_it_is_against_and_holds_none_of_them_up(
+    schedules: Schedules, sql: asyncpg.Connection
+):
+    await schedules.move([NEW])
+    seen = await known(schedules)
+    objection = past(seen, next_at=SLOT, objects=True)
+    await schedules.move([objection])
+    objected = await known(schedules)
+    await schedules.move([past(seen, SLOT)])
+    fired = await known(schedules)
+    late = await schedules.move([objection])
+
+    assert replace(objected, objected_at=None) == seen
+    assert objected.objected_at is not None
+    assert (fired.objected_at, fired.configured_at, await queued(sql)) == (None, SLOT - 2 * DAY, ["30"])
+    assert (late.names, await known(schedules)) == (frozenset(), fired)
+
+
 # ------------------------------------------------------------------------------------------------------------ the look
 
 
@@ -223,6 +249,49 @@ async def test_a_look_sees_whether_there_is_something_to_plan(
         )
 
     [found] = await database.fetch(SQL["look"], look_params(configured(*names)))
+
+    assert found["schedulable"] is seen
+
+
+OTHER_LINE = """
+    INSERT INTO wakebell.schedules (name, fingerprint, anchor_at, configured_at, objected_at)
+    VALUES ('daily', $1, now() - interval '1 day', now() - make_interval(mins => $2), now() - make_interval(mins => $3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "configured_ago", "objected_ago", "seen"),
+    [
+        ("1 9 * * *", 120, None, True),
+        ("1 9 * * *", 30, None, True),
+        ("1 9 * * *", 30, 59, False),
+        ("1 9 * * *", 30, 61, True),
+        ("1 9 * * *", -2880, 59, True),
+        ("0 9 * * *", 30, None, False),
+        ("0 9 * * *", 30, 59, True),
+    ],
+    ids=[
+        "this process is the later one",
+        "it is the earlier one, and is to object",
+        "it has objected",
+        "nobody has dismissed that",
+        "a clock was wrong",
+        "its own line",
+        "its own line, and an objection to dismiss",
+    ],
+)
+async def test_a_look_sees_what_is_to_be_done_beside_another_release(
+    database: Database,
+    sql: asyncpg.Connection,
+    line: str,
+    configured_ago: int,
+    objected_ago: int | None,
+    *,
+    seen: bool,
+):
+    await sql.execute(OTHER_LINE, f"{line} UTC", configured_ago, objected_ago)
+
+    [found] = await database.fetch(SQL["look"], look_params(configured("daily"), age=timedelta(hours=1)))
 
     assert found["schedulable"] is seen
 

@@ -21,6 +21,12 @@
   if (told) told.textContent = "your clock (" + zone + ")";
 })();
 
+(function done() {
+  const asked = new URLSearchParams(location.search);
+  if (!asked.has("done") && !asked.has("in")) return;
+  history.replaceState(null, "", location.pathname); // said once: not again by a reload
+})();
+
 (function refresh() {
   const place = document.getElementById("refresh");
   if (!place) return;
