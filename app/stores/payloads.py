@@ -21,6 +21,8 @@ DEEPEST = 200
 
 TOO_DEEP = f"is nested too deeply; it may have fewer than {DEEPEST} levels"
 
+CONTAINERS = (dict, list, tuple)
+
 UNREADABLE = "nested too deeply to be read"
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
@@ -40,7 +42,7 @@ def payload_text(payload: Mapping[str, Any]) -> str:
 def is_deep(value: Any, levels: int = DEEPEST) -> bool:
     """Whether anything in it stands so many levels below it; one that holds itself does."""
     for inner in value.values() if isinstance(value, dict) else value:
-        if levels == 1 or (isinstance(inner, dict | list | tuple) and is_deep(inner, levels - 1)):
+        if levels == 1 or (isinstance(inner, CONTAINERS) and is_deep(inner, levels - 1)):
             return True
     return False
 

@@ -239,6 +239,15 @@ async def never() -> AsyncIterator[bytes]:
     await asyncio.Event().wait()
 
 
+SIGNED = {
+    "webhook-id": "msg_1",
+    "webhook-timestamp": "1",
+    "webhook-signature": "v1," + "A" * 43 + "=",
+    "x-hub-signature-256": "sha256=" + "a" * 64,
+}
+"""Headers without which no body of an event is read; they sign nothing."""
+
+
 def nonsense(status: int) -> dict[str, Any]:
     """A request that no door takes: how it is wrong, by the status that says so."""
     how: dict[int, dict[str, Any]] = {
@@ -248,4 +257,4 @@ def nonsense(status: int) -> dict[str, Any]:
         415: {"content": b"{}", "headers": {"Content-Encoding": "gzip"}},
         422: {"content": json.dumps({"no such field": 1}).encode(), "params": {"no such parameter": "1"}},
     }
-    return how[status]
+    return {**how[status], "headers": {**SIGNED, **how[status].get("headers", {})}}
