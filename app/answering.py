@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SENDING_SECONDS = 4.0
-"""What is kept of a drain's time for handing over what a model has taken long to make."""
-
-LEAST_SECONDS = 2.0
-"""A model that has less is not asked."""
+"""What is kept of a drain's time for handing over what has taken long to make; a third of it, where that is less."""
 
 REPLY_LENGTH = 8_000
 """Characters of a reply: more is no answer in a chat."""
@@ -79,6 +76,12 @@ def polite(chat: ChatSettings, *, fault: str | None = None) -> Reply:
     return Reply(texts=(chat.text,), fault=fault)
 
 
+def _seconds(ctx: Context) -> float:
+    """What making the reply may take, so that it can still be sent."""
+    left = ctx.deadline.left.total_seconds()
+    return left - min(SENDING_SECONDS, left / 3)
+
+
 class Postponed(Exception):
     """A job type has no answer yet."""
 
@@ -96,9 +99,6 @@ async def _of_model(
     if inbound.replies_today >= model.replies_per_day or inbound.tokens_today >= model.tokens_per_day:
         log.info("model not asked", extra={"chat": chat.name, "reason": "the day's limit of this person is reached"})
         return Reply(texts=(chatwords.words_of(chat.language).enough,))
-    seconds = min(model.timeout.total_seconds(), ctx.deadline.left.total_seconds() - SENDING_SECONDS)
-    if seconds < LEAST_SECONDS:
-        raise TemporaryFailure("too little time is left to ask the model")
     try:
         made = await models.complete(
             ctx.http,
@@ -108,7 +108,7 @@ async def _of_model(
             messages=list(_messages(inbound, turns, model)),
             max_tokens=model.max_tokens,
             temperature=model.temperature,
-            seconds=seconds,
+            seconds=min(model.timeout.total_seconds(), _seconds(ctx)),
         )
     except PermanentFailure as failure:
         return polite(chat, fault=f"the model of chat {chat.name} refuses: {failure}")
@@ -161,10 +161,7 @@ async def _asked(runnable: Any, payload: Any, ctx: Context) -> Any:
     """
     # Its own transaction would end the job before the reply is sent.
     own = dataclasses.replace(ctx, job=None, progress=Progress())
-    left = ctx.deadline.left.total_seconds() - SENDING_SECONDS
-    seconds = min(runnable.timeout.total_seconds(), left)
-    if left < LEAST_SECONDS:
-        raise TemporaryFailure(f"too little time is left for handler {runnable.type}")
+    seconds = min(runnable.timeout.total_seconds(), _seconds(ctx))
     bound = asyncio.timeout(seconds)
     handle = runnable.module.handle
     try:

@@ -36,6 +36,8 @@ MOST_JOBS = 1000
 MOST_RINGS = 4
 """For one chat in flight from one process."""
 
+MOST_AGAIN = 10
+
 SENT_SECONDS = 0.7
 """How long the service's own address may take to be reached: LINE counts two seconds as a failure."""
 
@@ -101,13 +103,18 @@ async def take_delivery(
     return JSONResponse({"status": "ok"})
 
 
-async def _drain(service: Service, chat: ChatSettings) -> None:
-    """Answer what waits in this chat. What fails here is tried again by the next tick, and told by it."""
+async def _drain(service: Service, chat: ChatSettings) -> bool:
+    """Answer what waits in this chat. What fails here is tried again by the next tick, and told by it.
+
+    Whether it went well and there was more than it had time for.
+    """
     budget = max(chat.reply_budget, timedelta(seconds=1))
     try:
-        await short_drain.run(service, queue=queue_of(chat.name), budget=budget, max_jobs=MOST_JOBS)
+        told = await short_drain.run(service, queue=queue_of(chat.name), budget=budget, max_jobs=MOST_JOBS)
     except ServiceError as error:
         log.warning("replies left to the next tick", extra={"chat": chat.name, "reason": str(error)})
+        return False
+    return bool(told["budget_exhausted"])
 
 
 async def _go_on(service: Service, chat: ChatSettings) -> None:
@@ -129,25 +136,25 @@ async def _go_on(service: Service, chat: ChatSettings) -> None:
 
 
 async def _ringing(service: Service, chat: ChatSettings, sent: asyncio.Event) -> None:
+    """Once; and again for whoever came meanwhile, and a few times for what one drain had no time for."""
     try:
-        await _rung(service, chat, sent)
-        while chat.name in service.ring_again:
+        left, again = await _rung(service, chat, sent), 0
+        while (chat.name in service.ring_again or (left and again < MOST_AGAIN)) and not service.stopping.requested:
             service.ring_again.discard(chat.name)
-            await _rung(service, chat, asyncio.Event())
+            left, again = await _rung(service, chat, asyncio.Event()), again + 1
     finally:
         service.rings[chat.name] -= 1
 
 
-async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> None:
-    """By a request to the service's own address, where it has one: hosts stop what runs when none is in flight."""
+async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> bool:
+    """`_drain`, by a request to the service's own address, where it has one: a host stops what runs without any."""
     environment = service.settings.environment
     if environment.public_url is None or not environment.cron_secrets:
         sent.set()
-        await _drain(service, chat)
-        return
+        return await _drain(service, chat)
     try:
         async with outbound(service.user_agent) as http:
-            await ring.ring(
+            counted = await ring.ring(
                 http,
                 environment.public_url,
                 environment.cron_secrets[0],
@@ -160,7 +167,8 @@ async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> No
     except Failure as failure:
         sent.set()
         log.warning("own address not rung", extra={"chat": chat.name, "reason": str(failure)})
-        await _drain(service, chat)
+        return await _drain(service, chat)
+    return counted["remaining"] > 0
 
 
 def _headers(request: Request) -> dict[str, str]:

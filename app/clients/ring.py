@@ -26,7 +26,7 @@ DEEPEST = 1
 ANSWER_BYTES = 65_536
 """A drain answers with less than 8 KiB; more comes from somebody else."""
 
-COUNTERS = ("claimed", "done", "retrying", "snoozed", "failed")
+COUNTERS = ("claimed", "done", "retrying", "snoozed", "failed", "remaining")
 
 
 async def ring(

@@ -37,8 +37,9 @@ log = logging.getLogger(__name__)
 
 TIMEOUT = timedelta(seconds=60)
 
-LEAST = timedelta(seconds=8)
-"""A model that is cut in the middle has cost its tokens for nothing."""
+LEAST = TIMEOUT
+"""Begun in the first half of a tick's or drain's time alone: what is begun late is cut, and has cost its tokens and a try
+for nothing."""
 
 WANTED_LENGTH = 100
 """Characters of a message that somebody of the house is shown."""
