@@ -38,8 +38,8 @@ log = logging.getLogger(__name__)
 TIMEOUT = timedelta(seconds=60)
 
 LEAST = TIMEOUT
-"""Begun in the first half of a tick's or drain's time alone: what is begun late is cut, and has cost tokens and a try for
-nothing."""
+"""Begun in the first half of a tick's or drain's time alone: what is begun late is cut, and has cost its tokens and a
+try for nothing."""
 
 WANTED_LENGTH = 100
 """Characters of a message that somebody of the house is shown."""
