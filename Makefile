@@ -25,8 +25,10 @@ psql: venv ## a prompt on the PostgreSQL of a running `make run`
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
 	@$(BIN)/python -m pytest -n 3 -rs
 
-soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pooler through pgbouncer; then ten minutes of fuzzing
+soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pooler through pgbouncer; then people who chat, and ten minutes of fuzzing
 	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m tests.soak.chats
+	@$(BIN)/python -m tests.soak.chats --redis
 	@$(BIN)/python -m bench.fuzz --minutes 10
 
 check: venv ## format, lint, types, import contracts, workflows: all that needs no database
