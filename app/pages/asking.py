@@ -24,6 +24,9 @@ MOST_BYTES = 8 * 1024
 MOST_FIELDS = 20
 FORM = "application/x-www-form-urlencoded"
 
+PROXIES = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host")
+"""Headers that proxies add, some of which name another host than the browser did."""
+
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 """Where browsers keep secrets that came over plain http."""
 
@@ -143,9 +146,10 @@ def host_of(request: Request) -> str | None:
 
 
 def is_local(request: Request) -> bool:
-    """Whether a browser on this very machine asks over plain http."""
+    """Whether a browser on this very machine asks over plain http. What a proxy has passed on comes from elsewhere."""
     secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto", "http") != "http"
-    return host_of(request) in LOCAL and not secure
+    passed_on = any(name in request.headers for name in PROXIES)
+    return host_of(request) in LOCAL and not secure and not passed_on
 
 
 def _host(address: str) -> str | None:

@@ -48,7 +48,7 @@ async def show_one(asked: Asked) -> Shown:
     """One job with its payload, masked as the API does it, its failures, and what follows on it."""
     job = await _done(upkeep.get(asked.stores.jobs, asked.id))
     whole: dict[str, Any] = upkeep.shown(job)
-    return Shown(template="job.html", values={"job": job, "payload": whole["payload"]})
+    return Shown(template="job.html", values={"job": job, "payload": whole["payload"], "then": whole["then"]})
 
 
 async def retry(asked: Asked) -> Away:

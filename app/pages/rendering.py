@@ -108,9 +108,18 @@ def _environment() -> Environment:
     return made
 
 
+MOST_SHOWN = 20_000
+"""Characters of a payload or a result, as the templates cut them."""
+
+
 def pretty(value: Any) -> str:
-    """JSON for people."""
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    """JSON for people, no more of it than is shown: indented, a small value nested deeply is long."""
+    written = ""
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value):
+        written += piece
+        if len(written) > MOST_SHOWN:
+            break
+    return written
 
 
 @cache

@@ -137,9 +137,13 @@ def _following(jobs: Any) -> tuple[dict[str, Any], ...]:
     """What follows, with words in place of a payload that is nested too deeply; of each level its own."""
     if not isinstance(jobs, list):
         return () if jobs is None else ({"type": "?", "payload": UNREADABLE},)
-    told = []
+    told: list[dict[str, Any]] = []
     for job in jobs:
-        payload = UNREADABLE if is_deep(job.get("payload") or {}) else job.get("payload")
+        if not isinstance(job, dict):  # SQL has written it
+            told.append({"type": "?", "payload": UNREADABLE})
+            continue
+        given = job.get("payload")
+        payload = UNREADABLE if isinstance(given, dict | list) and is_deep(given) else given
         more = {"then": list(_following(job["then"]))} if job.get("then") else {}
         told.append({**job, "payload": payload, **more})
     return tuple(told)

@@ -61,6 +61,7 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(client: httpx.Asy
         ("http://bell.example", {}),
         ("http://10.0.0.7:8080", {}),
         ("http://localhost", {"X-Forwarded-Proto": "https"}),
+        ("http://localhost", {"X-Forwarded-For": "203.0.113.9"}),
     ],
 )
 async def test_elsewhere_than_on_this_machine_the_cookie_is_for_https_alone(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -156,6 +157,32 @@ async def test_a_payloads_credentials_are_masked_as_the_api_does_it(
             answer = await client.get(path)
             assert answer.status_code == 200
             assert "of-somebody" not in answer.text
+
+
+async def test_those_of_what_follows_are_masked_too(tmp_path: Path, database_url: str, sql: asyncpg.Connection):
+    call = {
+        "type": "call_url",
+        "payload": {"url": "https://u:of-a-user@a", "headers": {"Authorization": "of-somebody"}},
+    }
+    then = [{**call, "then": [call]}, "odd", {"type": "x", "payload": 5}]
+    job_id = await sql.fetchval(
+        "INSERT INTO wakebell.jobs (type, then_jobs) VALUES ('mail', $1::jsonb) RETURNING id", json.dumps(then)
+    )
+    async with logged_in(page_service(tmp_path, database_url)) as client:
+        answer = await client.get(f"/jobs/{job_id}")
+
+    assert answer.status_code == 200
+    assert "What follows" in answer.text
+    assert "of-somebody" not in answer.text
+    assert "of-a-user" not in answer.text
+
+
+def test_no_more_of_a_value_is_written_than_is_shown():
+    value: list[object] = [0] * 100_000
+    for _ in range(190):
+        value = [value]
+
+    assert len(rendering.pretty(value)) < rendering.MOST_SHOWN + 1000
 
 
 async def test_instants_without_end_are_told(tmp_path: Path, database_url: str, sql: asyncpg.Connection):
