@@ -37,6 +37,9 @@ log = logging.getLogger(__name__)
 SENDING_SECONDS = 4.0
 """What is kept of a drain's time for handing over what has taken long to make; a third of it, where that is less."""
 
+MOST_SECONDS = 58.0
+"""A job that answers has a minute, of which the first moments are for reading."""
+
 REPLY_LENGTH = 8_000
 """Characters of a reply: more is no answer in a chat."""
 
@@ -77,8 +80,8 @@ def polite(chat: ChatSettings, *, fault: str | None = None) -> Reply:
 
 
 def _seconds(ctx: Context) -> float:
-    """What making the reply may take, so that it can still be sent."""
-    left = ctx.deadline.left.total_seconds()
+    """What making the reply may take, so that it can still be sent: of the job's own time as well."""
+    left = min(ctx.deadline.left.total_seconds(), MOST_SECONDS)
     return left - min(SENDING_SECONDS, left / 3)
 
 

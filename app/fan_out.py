@@ -115,6 +115,7 @@ class FanOut:
         for answer in answers:
             if not isinstance(answer, str):
                 jobs.update(answer)
+        del jobs["remaining"]  # each has counted the same
         about = {"rings": len(self._ringing), "answered": len(answers) - len(reasons)}
         log.info("replicas rung", extra={**about, "jobs": dict(jobs)})
         if reasons:

@@ -46,19 +46,20 @@ async def hear(service: Service, chat: ChatSettings, events: Sequence[Said]) -> 
     stores = service.stores
     fresh = [_addressed(said) for said in await _unanswered(service, chat, events)]
     heard = await stores.conversations.keep(chat.name, fresh)
-    new = {one.event_id for one in heard if one.fresh}
-    told = [said for said in fresh if said.id in new]
-    await _take_over(service, chat, [said for said in told if said.kind == "staff"])
-    for said in told:
+    # Also what was kept before: whoever kept it may have died before it was heeded, and to heed it twice is harmless.
+    await _take_over(service, chat, [said for said in fresh if said.kind == "staff"])
+    for said in fresh:
         if said.kind in REACH | PRESENCE:
             await _reach(service, chat, said)
     return any(not one.answered for one in heard)
 
 
 def _addressed(said: Said) -> Said:
-    """What people say to each other in a group is none of our business."""
+    """Without what is none of our business: what people say to each other in a group, and whatever is not answered."""
     overheard = said.kind == "message" and said.group and not said.mentioned
-    return dataclasses.replace(said, kind="other", text="") if overheard else said
+    if overheard or said.kind not in {"message", "staff"}:
+        return dataclasses.replace(said, kind="other" if overheard else said.kind, text="")
+    return said
 
 
 async def _unanswered(service: Service, chat: ChatSettings, events: Sequence[Said]) -> list[Said]:

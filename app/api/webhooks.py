@@ -97,8 +97,8 @@ async def take_delivery(
         await stores.require_schema()
         waiting = bool(events) and await talking.hear(service, chat, events)
         if waiting and not chatting.waits_not(chat):
-            await _drain(service, chat)
-    if waiting and chatting.waits_not(chat):
+            waiting = await _drain(service, chat)
+    if waiting:
         await _go_on(service, chat)
     return JSONResponse({"status": "ok"})
 
@@ -106,7 +106,7 @@ async def take_delivery(
 async def _drain(service: Service, chat: ChatSettings) -> bool:
     """Answer what waits in this chat. What fails here is tried again by the next tick, and told by it.
 
-    Whether it went well and there was more than it had time for.
+    Whether there is more than it had time for: a reply is begun in the first half of a drain alone.
     """
     budget = max(chat.reply_budget, timedelta(seconds=1))
     try:
@@ -114,7 +114,7 @@ async def _drain(service: Service, chat: ChatSettings) -> bool:
     except ServiceError as error:
         log.warning("replies left to the next tick", extra={"chat": chat.name, "reason": str(error)})
         return False
-    return bool(told["budget_exhausted"])
+    return bool(told["jobs"]["remaining"])
 
 
 async def _go_on(service: Service, chat: ChatSettings) -> None:
@@ -164,10 +164,13 @@ async def _rung(service: Service, chat: ChatSettings, sent: asyncio.Event) -> bo
                 queue=queue_of(chat.name),
                 sent=sent,
             )
-    except Failure as failure:
+    except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are answered from here
         sent.set()
-        log.warning("own address not rung", extra={"chat": chat.name, "reason": str(failure)})
-        return await _drain(service, chat)
+        told = str(error) if isinstance(error, Failure) else type(error).__name__
+        log.warning("own address not rung", extra={"chat": chat.name, "reason": told})
+        return not service.stopping.requested and await _drain(service, chat)
+    finally:
+        sent.set()
     return counted["remaining"] > 0
 
 

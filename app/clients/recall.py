@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from app.domain.conversations import Turn
+from app.domain.conversations import Side, Turn
 from app.domain.errors import MemoryUnavailable
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ def _turn(written: str) -> Turn | None:
     """None: somebody else has put it there."""
     try:
         mark, side, text, at = json.loads(written)
+        if side not in get_args(Side):
+            return None
         return Turn(mark=str(mark), side=side, text=str(text), at=datetime.fromisoformat(at).astimezone(UTC))
     except (ValueError, TypeError, RecursionError):
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ASKING_LENGTH = 60
 """Characters. In what is longer, one of the words stands for something else: "our staff of 40 needs a website"."""
 
-MOST_WORDS = 3
+MOST_WORDS = 4
 """Beside a single word that asks for a person, it included."""
 
 EDGE = regex.compile(r"\w", flags=regex.VERSION1)

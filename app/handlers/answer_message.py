@@ -8,6 +8,7 @@ What was frozen is sent by every later try as it is. Whether an earlier try has 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +21,15 @@ from app.answering import Postponed, Reply
 from app.composing import notes
 from app.domain import chats, chatwords, conversations
 from app.domain.conversations import Inbound, Turn
-from app.domain.errors import Blocked, Failure, MemoryUnavailable, PermanentFailure, TemporaryFailure
+from app.domain.errors import (
+    Blocked,
+    DatabaseUnavailable,
+    Failure,
+    MemoryUnavailable,
+    PermanentFailure,
+    TemporaryFailure,
+    Unanswered,
+)
 from app.domain.jobs import Discard, Settled
 from app.domain.textcut import shorten
 
@@ -40,6 +49,8 @@ TIMEOUT = timedelta(seconds=60)
 LEAST = TIMEOUT
 """Begun in the first half of a tick's or drain's time alone: what is begun late is cut, and has cost its tokens and a
 try for nothing."""
+
+TYPING_SECONDS = 2.0
 
 WANTED_LENGTH = 100
 """Characters of a message that somebody of the house is shown."""
@@ -121,18 +132,21 @@ class _Answering:
         await self._show_typing()
         try:
             return await answering.make(self.inbound, await self._turns(), self.chat, self.ctx)
-        except TemporaryFailure as failure:
-            if not self.ctx.current_job.last_attempt:
-                raise
-            return answering.polite(self.chat, fault=str(failure))
+        except (Failure, DatabaseUnavailable) as failure:
+            if self.ctx.current_job.last_attempt:
+                return answering.polite(self.chat, fault=str(failure))
+            if isinstance(failure, TemporaryFailure) and failure.retry_after is not None:
+                failure.retry_after = min(failure.retry_after, RETRY[-1])  # a person waits
+            raise
 
     async def _show_typing(self) -> None:
         if self.inbound.address is None or (self.chat.model is None and self.chat.job is None):
             return
         try:
-            await self.module.typing(self.inbound.address, self.chat.account, self.ctx.http)
-        except Failure as failure:
-            log.info("typing not shown", extra={"chat": self.chat.name, "reason": str(failure)})
+            async with asyncio.timeout(TYPING_SECONDS):
+                await self.module.typing(self.inbound.address, self.chat.account, self.ctx.http)
+        except (Failure, TimeoutError) as failure:
+            log.info("typing not shown", extra={"chat": self.chat.name, "reason": str(failure) or "timed out"})
 
     async def _turns(self) -> Sequence[Turn]:
         """What was said before, by both memories: one of them may have been away."""
@@ -166,7 +180,10 @@ class _Answering:
             tried=inbound.replying_at is not None,
         )
         try:
-            replied = await self.module.reply(answer, self.chat.account, self.ctx.http)
+            async with asyncio.timeout(max(self.ctx.deadline.left.total_seconds() - 1, 1)):
+                replied = await self.module.reply(answer, self.chat.account, self.ctx.http)
+        except TimeoutError:  # a cut by the drain would cost no try, and repeat it for ever
+            raise Unanswered(f"the provider of chat {self.chat.name} did not answer in time") from None
         except PermanentFailure as failure:
             outcome = "nobody there" if isinstance(failure, Blocked) else "refused"
             # Whoever has gone is no fault of ours; whatever else the provider refuses is.

@@ -32,6 +32,7 @@ WITH given AS MATERIALIZED (
     FROM talking
     WHERE jobs.serial_key = 'wakebell.chat:' || talking.id AND jobs.status = 'pending' AND NOT jobs.waiting
       AND jobs.run_after > now() AND jobs.attempts < 50
+      AND EXISTS (SELECT FROM given WHERE given.key = talking.key AND given.kind = 'message')
 ), queued AS (
     SELECT wakebell.add_job(
         type => 'answer_message',
@@ -144,8 +145,9 @@ WHERE t.conversation_id = CAST(:conversation AS bigint)
   );
 
 -- name: answer
--- There is nothing more to do about this message.
-UPDATE wakebell.said SET answered_at = now(), outcome = CAST(:outcome AS text), reply_token = NULL
+-- There is nothing more to do about this message: that it was there is kept, what was said is for the memory.
+UPDATE wakebell.said SET
+    answered_at = now(), outcome = CAST(:outcome AS text), text = '', reply = NULL, reply_token = NULL
 WHERE id = CAST(:id AS bigint) AND answered_at IS NULL;
 
 -- name: conversation

@@ -18,6 +18,7 @@ import respx
 
 from app import main, settings, tick
 from app.context import Service
+from app.domain.errors import DatabaseUnavailable
 from app.stores.conversations import MAX_ATTEMPTS
 from tests.api.chatting import NURSE, SECRET, event, line, said, signed, telegram
 from tests.api.doors import NOWHERE, calling
@@ -54,6 +55,13 @@ job = "answer_person"
 kind = "telegram"
 secret = "secret-of-the-webhook"
 channel = "bot"
+
+[chats.quick]
+kind = "telegram"
+secret = "secret-of-the-webhook"
+channel = "bot"
+job = "answer_slowly"
+reply_budget_seconds = 1
 
 [memory]
 turns = 4
@@ -95,9 +103,29 @@ async def handle(payload, ctx):
 """
 
 
+SLOWLY = """
+import asyncio
+from datetime import timedelta
+from pydantic import BaseModel
+from app.domain.jobs import Done
+
+TIMEOUT = timedelta(seconds=2)
+
+
+class Payload(BaseModel):
+    text: str
+
+
+async def handle(payload, ctx):
+    await asyncio.sleep(1.6)
+    return Done(payload.text)
+"""
+
+
 def built(folder: Path, url: str, **environ: str) -> Service:
     (folder / "handlers").mkdir(exist_ok=True)
     (folder / "handlers" / "answer_person.py").write_text(ANSWER)
+    (folder / "handlers" / "answer_slowly.py").write_text(SLOWLY)
     (folder / "wakebell.toml").write_text(CONFIGURATION, encoding="utf-8")
     given = {"DATABASE_URL": url, "WAKEBELL_CONFIG": str(folder / "wakebell.toml"), "CRON_SECRET": "c" * 20}
     return main.build(settings.load(given | environ))
@@ -319,6 +347,49 @@ async def test_where_the_provider_waits_the_answer_is_made_in_its_request(
     assert not service.afterwards
     texts = [json.loads(call.request.content).get("text") for call in provider["telegram"].calls]
     assert [text for text in texts if text] == ["a", "a / a / b"]
+
+
+async def test_what_one_request_had_no_time_for_is_answered_without_a_tick(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter
+):
+    await asyncio.gather(*(telegram(client, number, f"{number}", chat="quick") for number in (1, 2)))
+    await service.settle()
+
+    texts = [json.loads(call.request.content).get("text") for call in provider["telegram"].calls]
+    assert sorted(text for text in texts if text) == ["1", "2"]
+
+
+async def test_a_provider_that_does_not_answer_costs_a_try_and_no_crash(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    async def hang(request: httpx.Request) -> httpx.Response:
+        if b"text" in request.content:
+            await asyncio.Event().wait()
+        return httpx.Response(200, json={"ok": True, "result": True})
+
+    provider["telegram"].side_effect = hang
+    await telegram(client, 1, "a", chat="quick")
+    await service.settle()
+
+    job = await sql.fetchrow("SELECT attempts, crashes, last_error FROM wakebell.jobs WHERE type = 'answer_message'")
+    assert (job["attempts"], job["crashes"]) == (1, 0)
+    assert job["last_error"] == "the provider of chat quick did not answer in time"
+
+
+async def test_what_was_kept_and_not_heeded_is_heeded_when_it_comes_again(
+    client: httpx.AsyncClient, service: Service, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    async def fails(**_: object) -> None:
+        raise DatabaseUnavailable("away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(service.stores.reach, "block", fails)
+        answer = await client.post("/api/webhooks/clinic", **signed(event(1, kind="unfollow", person=NURSE)))
+        assert answer.status_code == 503
+
+    await line(client, service, event(1, kind="unfollow", person=NURSE))
+
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.recipients WHERE blocked_at IS NOT NULL") == 1
 
 
 async def test_whoever_blocks_the_bot_is_written_to_no_more_until_they_follow_again(

@@ -111,7 +111,15 @@ async def test_one_that_comes_back_is_used_again(memory: Recall, server: RedisSe
 
 async def test_what_somebody_else_has_put_there_is_passed_over(memory: Recall, server: RedisServer):
     async with Redis.from_url(server.url) as client:
-        await client.rpush("wakebell:turns:line:U1", b"garbage", b"[1]", b"{}", b'["a", "person", "b", 7]', b"\xff")
+        await client.rpush(
+            "wakebell:turns:line:U1",
+            b"garbage",
+            b"[1]",
+            b"{}",
+            b'["a", "odd", "b", "2026-12-01T00:00:00Z"]',
+            b'["a", "person", "b", 7]',
+            b"\xff",
+        )
 
     await memory.add("line", "U1", [turn(1)], most=12)
 
