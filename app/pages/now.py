@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ async def show(asked: Asked) -> Shown:
         values={
             "headline": words.HEADLINES[health.status],
             "health": health.status,
+            "awake_since": asked.now - timedelta(seconds=time.monotonic() - settings.read_at),
             "faults": list(words.faults(health, facts)),
             "facts": facts,
             "last": words.late(facts, settings.tick.expected_every),

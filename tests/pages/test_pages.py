@@ -83,6 +83,7 @@ async def test_the_first_page_says_what_is_and_what_is_wrong(
 
     for sentence in (
         "Something needs a look",
+        "This replica is awake since",
         "1 alert is open.",
         "Sources with trouble: board.",
         "4 min ago; one is expected every 15 min",
