@@ -11,7 +11,7 @@ COMPILE = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --genera
 	--no-emit-trusted-host --no-emit-find-links --strip-extras --allow-unsafe
 
 .DEFAULT_GOAL := help
-.PHONY: help run psql test soak check fix bench lock migration venv
+.PHONY: help run psql test pooled soak check fix bench lock migration venv
 
 help: ## print this
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -24,6 +24,9 @@ psql: venv ## a prompt on the PostgreSQL of a running `make run`
 
 test: venv ## everything from nothing, then all tests; what was left out is listed with its reason
 	@$(BIN)/python -m pytest -n 3 -rs
+
+pooled: venv ## all tests once more, on Debian's older PostgreSQL and through its pgbouncer in transaction mode
+	@WAKEBELL_TESTS_ON=debian WAKEBELL_TESTS_THROUGH=pgbouncer $(BIN)/python -m pytest -n 3 -rs
 
 soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pooler through pgbouncer; then people who chat, and ten minutes of fuzzing
 	@$(BIN)/python -m tests.soak $(ARGS)

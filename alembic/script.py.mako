@@ -9,6 +9,7 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
+    # What takes as long as a table is large is done beforehand: docs/decisions/0024.
     op.execute(
         """
         SELECT 1

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +53,6 @@ class Reply:
 
     texts: tuple[str, ...] = ()
     """One message each; none: nothing is said."""
-
-    tokens: int | None = None
-    """What a model has taken to make it; None: none has made it."""
 
     fault: str | None = None
     """Why it is only the polite text, where somebody should know of it."""
@@ -99,7 +97,8 @@ class Postponed(Exception):
 async def _of_model(
     inbound: Inbound, turns: Sequence[Turn], chat: ChatSettings, model: ModelSettings, ctx: Context
 ) -> Reply:
-    if inbound.replies_today >= model.replies_per_day or inbound.tokens_today >= model.tokens_per_day:
+    spendings, limits = ctx.stores.spendings, {"most_tries": model.replies_per_day, "most_tokens": model.tokens_per_day}
+    if not await spendings.begin(chat.kind, inbound.who, **limits):
         log.info("model not asked", extra={"chat": chat.name, "reason": "the day's limit of this person is reached"})
         return Reply(texts=(chatwords.words_of(chat.language).enough,))
     try:
@@ -113,9 +112,14 @@ async def _of_model(
             temperature=model.temperature,
             seconds=min(model.timeout.total_seconds(), _seconds(ctx)),
         )
+        if made.tokens:
+            await spendings.charge(chat.kind, inbound.who, tokens=made.tokens)
+        if made.failure is not None:
+            raise made.failure
     except PermanentFailure as failure:
         return polite(chat, fault=f"the model of chat {chat.name} refuses: {failure}")
-    return Reply(texts=_said(made.text), tokens=made.tokens)
+    heard = [turn.text for turn in turns if turn.side == "person"]
+    return Reply(texts=_said(ctx.settings.secrets.struck(made.text, known=[*heard, inbound.text])))
 
 
 def _messages(inbound: Inbound, turns: Sequence[Turn], model: ModelSettings) -> Iterator[dict[str, str]]:
@@ -175,7 +179,11 @@ async def _asked(runnable: Any, payload: Any, ctx: Context) -> Any:
     except Exception as error:
         if bound.expired():
             raise TemporaryFailure(f"handler {runnable.type} took longer than {seconds:g} s") from None
-        log.exception("chat handler crashed", extra={"type": runnable.type})
+        # Its words may be somebody's, and so may those of what it came from: only where it happened is told.
+        places = "".join(traceback.format_tb(error.__traceback__))
+        log.error(
+            "chat handler crashed", extra={"type": runnable.type, "error": type(error).__name__, "traceback": places}
+        )  # noqa: TRY400
         raise TemporaryFailure(f"handler {runnable.type} crashed ({type(error).__name__})") from None
 
 

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from app.context import Service
     from app.domain.schedules import Known
     from app.settings import Recipient, Settings, SourceSettings
+    from app.stores.schema import SchemaState
 
 SHUT = "its channel takes nothing, or nobody is at its address; the alert about it says why"
+
+MIGRATE = "run `wakebell migrate`, or set AUTO_MIGRATE=1 where your host runs no command before a release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +62,18 @@ async def run(environ: Mapping[str, str], known: Sequence[str] = (), *, database
         lines += _handlers(main.build(configured)) if database else []
     except ConfigError as error:
         problems += error.problems
+    state = None
     if database:
-        problems += [found for found in await _database_problems(environ) if found not in problems]
-    if database and configured is not None and not problems:
+        state, found = await _schema(environ)
+        lines += _told_of(state, auto=settings.load_database(environ).auto_migrate)
+        problems += [problem for problem in found if problem not in problems]
+    there = state in {"current", "ahead"}
+    if there and configured is not None and not problems:
         problems += await _queries(configured)
     if configured is not None:
         lines += reminded.lines(configured)
-        lines += await _schedules(configured, database=database and not problems)
-    if database and configured is not None and not problems:
+        lines += await _schedules(configured, database=there and not problems)
+    if there and configured is not None and not problems:
         lines += await _troubles(configured)
     return Found(lines=lines if problems else [*lines, _summed_up(lines)], problems=problems)
 
@@ -120,23 +127,34 @@ async def _troubles(configured: Settings) -> list[str]:
     return [*blind, *(f"recipient {name} is told nothing now: {SHUT}" for name in unreached)]
 
 
-async def _database_problems(environ: Mapping[str, str]) -> list[str]:
+async def _schema(environ: Mapping[str, str]) -> tuple[SchemaState | None, list[str]]:
+    """How the schema stands, where that can be told, and what is wrong with the database."""
     address = settings.load_database(environ)
     problems = _unreadable(address.migration_url)
     try:
         database = connect(address.url or "")
         async with database.held():
-            state = await schema_state(database)
             unfit = await unfit_database(database)
+            state = await schema_state(database)
     except ConfigError as error:
-        return problems + error.problems
+        return None, problems + error.problems
     except ServiceError as error:
-        return [*problems, f"DATABASE_URL: {error}"]
+        return None, [*problems, f"DATABASE_URL: {error}"]
     if unfit is not None:
-        return [*problems, unfit]
-    if state in {"missing", "behind"}:
-        problems.append(f"the database's schema is {state}; run `wakebell migrate`")
-    return problems
+        return None, [*problems, unfit]
+    if state in {"missing", "behind"} and not address.auto_migrate:
+        problems.append(f"the database's schema is {state}; {MIGRATE}")
+    return state, problems
+
+
+def _told_of(state: SchemaState | None, *, auto: bool) -> list[str]:
+    if state == "ahead":
+        return ["schema: ahead of this release, which works with it"]
+    if state is None or not auto:
+        return []
+    if state == "current":
+        return ["schema: brought up by whoever finds it behind (AUTO_MIGRATE)"]
+    return [f"schema: {state}, and brought up by the first start or tick (AUTO_MIGRATE)"]
 
 
 def _unreadable(migration_url: str | None) -> list[str]:

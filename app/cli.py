@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from app import (
     __version__,
     commands_alerts,
+    commands_conversations,
+    commands_doctor,
     commands_jobs,
     commands_preview,
     commands_queues,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from app.context import Service
+    from app.front import Front
     from app.server import Server
     from app.settings import Settings
 
@@ -101,11 +104,13 @@ def _parser() -> argparse.ArgumentParser:
     send_test.add_argument("recipient", metavar="RECIPIENT", help="a name in [recipients.*]")
     commands_preview.add(command)
     check = command("check", _check, "Tell every problem of configuration, secrets and database at once.")
+    commands_doctor.add(command, _database)
     commands_jobs.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_queues.add(command, _database_alone)
     commands_status.add(command, _database_alone, lambda: _configured(quiet_stdout=True))
     commands_alerts.add(command, _database_alone)
     commands_reach.add(command, lambda: _configured(quiet_stdout=True))
+    commands_conversations.add(command, lambda: _configured(quiet_stdout=True))
     commands_schedules.add(command, lambda: _configured(quiet_stdout=True))
     for printing in (tick, migrate, check):
         printing.add_argument("--json", action="store_true", help="print data as JSON")
@@ -135,16 +140,37 @@ def _seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def _serve(_: argparse.Namespace) -> int:
-    with _configured(need={"CRON_SECRET"}) as configured:
-        from app import main as service_main  # noqa: PLC0415
-        from app.server import Server, bind  # noqa: PLC0415
+    """The port first, the rest while `/healthz` is answered already; what is wrong with the rest still ends it all."""
+    from app.front import Front  # noqa: PLC0415
+    from app.server import Server, bind  # noqa: PLC0415
 
-        service = service_main.build(configured)
-        host, port = configured.environment.host, configured.environment.port
+    with ExitStack() as stack:
+        address = settings.listening(settings.from_process())
+        if address is None:  # nowhere to listen: all that is wrong is told
+            address = _address(stack.enter_context(_configured(need={"CRON_SECRET"})))
+        host, port = address
         listening = bind(host, port)
-        service_main.tell_start(service, host, port)
-        asyncio.run(_served(Server(service_main.create_app(service), service.stopping), listening))
+
+        def load() -> Any:
+            configured = stack.enter_context(_configured(need={"CRON_SECRET"}))
+            from app import main as service_main  # noqa: PLC0415
+
+            service = service_main.build(configured)
+            doors = service_main.Doors(service)
+            service_main.tell_start(service, host, port)
+            return doors
+
+        front = Front(load)
+        server = Server(front, front)
+        front.on_failure(server.end)
+        asyncio.run(_served(server, listening, front))
+        if front.failure is not None:
+            raise front.failure
     return 0
+
+
+def _address(configured: Settings) -> tuple[str, int]:
+    return configured.environment.host, configured.environment.port
 
 
 async def _worked(working: Coroutine[Any, Any, None]) -> None:
@@ -152,9 +178,10 @@ async def _worked(working: Coroutine[Any, Any, None]) -> None:
     _leave_what_does_not_end(0)
 
 
-async def _served(server: Server, listening: socket.socket) -> None:
+async def _served(server: Server, listening: socket.socket, front: Front) -> None:
     await server.serve(sockets=[listening])
-    _leave_what_does_not_end(0)
+    if front.failure is None:
+        _leave_what_does_not_end(0)
 
 
 def _leave_what_does_not_end(status: int) -> None:

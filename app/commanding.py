@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import hmac
 import logging
+import unicodedata
 from typing import TYPE_CHECKING, Literal
 
 from app.domain import chatwords, commands, commandwords, watches, when
@@ -39,9 +40,6 @@ log = logging.getLogger(__name__)
 GUESSES_A_DAY = 5
 """Of one person. What is tried beyond is not compared any more."""
 
-HIDDEN = "…"
-"""In place of what may be the invitation, and is not looked at any more: it is not to be remembered."""
-
 START = "/start "
 """What the button *Start* of Telegram says before the word of its link."""
 
@@ -56,7 +54,7 @@ async def understand(inbound: Inbound, chat: ChatSettings, ctx: Context) -> Orde
     if inbound.reply is not None and not inbound.text:
         return "obeyed"
     person, code, guess = inbound.person, chat.invitation, _guess_in(inbound.text)
-    could_be = code is not None and len(guess) == len(code.encode())  # else it cannot be right, and is no guess
+    could_be = code is not None and _shape(guess) == _shape(code)  # else it cannot be right, and is no guess
     command = commands.parse(inbound.text, chat.language)
     if person is None or (command is None and not could_be):
         return inbound
@@ -117,21 +115,27 @@ async def _may(person: str, chat: ChatSettings, ctx: Context) -> bool:
     return chat.invitation is not None and await ctx.stores.watches.is_invited(chat.name, person)
 
 
-def _guess_in(text: str) -> bytes:
+def _guess_in(text: str) -> str:
     """What may be the invitation. A link to a bot of Telegram's may hold it, and says it behind its own command."""
-    return text.strip().removeprefix(START).strip().encode()
+    return text.strip().removeprefix(START).strip()
+
+
+def _shape(text: str) -> tuple[str, ...]:
+    """Its letters and digits each as one of their sort, all else as it is: `open-7` and `shut-8` are alike."""
+    sorts = map(unicodedata.category, text)
+    return tuple(sort if sort[0] in "LMN" else letter for letter, sort in zip(text, sorts, strict=True))
 
 
 async def _counted(inbound: Inbound, person: str, ctx: Context) -> Inbound:
-    """Before it is looked at: two guesses at once are two. One too many is hidden, right or wrong: no answer tells."""
+    """Before it is looked at: two guesses at once are two. One too many is an ordinary text, right or wrong, so that no
+    answer tells; and since it may be the invitation, it is not remembered."""
     if await ctx.stores.watches.guess(inbound.chat, person, said=inbound.id) <= GUESSES_A_DAY:
         return inbound
-    await ctx.stores.watches.reword(inbound.id, HIDDEN)
-    return dataclasses.replace(inbound, text=HIDDEN)
+    return dataclasses.replace(inbound, fleeting=True)
 
 
-def _is_right(guess: bytes, code: str) -> bool:
-    given, right = hashlib.sha256(guess).digest(), hashlib.sha256(code.encode()).digest()
+def _is_right(guess: str, code: str) -> bool:
+    given, right = hashlib.sha256(guess.encode()).digest(), hashlib.sha256(code.encode()).digest()
     return hmac.compare_digest(given, right)
 
 

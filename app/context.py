@@ -28,11 +28,19 @@ if TYPE_CHECKING:
     from app.domain.jobs import Job, Outcome
     from app.settings import Settings
     from app.stores import Stores
-    from app.stores.database import Connection
+    from app.stores.database import HandlersConnection
 
 
 TRANSACTIONS = 4
 """Of handlers at once; a pool has six connections."""
+
+
+SETTLING_SECONDS = 10.0
+"""What goes on after an answer has so long from the order to stop on: jobs have 8 seconds, and a host has patience for 30,
+of which requests that are running may take 20."""
+
+CUTTING_SECONDS = 1.0
+"""And then so long to let go."""
 
 
 class Handler(Protocol):
@@ -83,10 +91,18 @@ class Stopping:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._since: float | None = None
 
     def request(self) -> None:
         """Say so. More than once changes nothing."""
+        if self._since is None:
+            self._since = time.monotonic()
         self._event.set()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was said first; 0: it was not."""
+        return 0.0 if self._since is None else time.monotonic() - self._since
 
     @property
     def requested(self) -> bool:
@@ -129,9 +145,15 @@ class Service:
         task.add_done_callback(self.afterwards.discard)
 
     async def settle(self) -> None:
-        """Wait for what goes on: before the process ends."""
-        while self.afterwards:
-            await asyncio.wait(self.afterwards)
+        """Wait for what goes on, for a while: before the process ends. What is cut off is done by whoever comes next."""
+        ends = time.monotonic() + max(SETTLING_SECONDS - self.stopping.seconds, CUTTING_SECONDS)
+        while self.afterwards and (left := max(ends - time.monotonic(), 0)):
+            await asyncio.wait(self.afterwards, timeout=left)
+        cut = set(self.afterwards)
+        for task in cut:
+            task.cancel()
+        if cut:
+            await asyncio.wait(cut, timeout=CUTTING_SECONDS)
 
     @property
     def user_agent(self) -> str:
@@ -188,7 +210,7 @@ class Context:
         )
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
+    async def transaction(self) -> AsyncIterator[HandlersConnection]:
         """A handler's own writes, committed together with the end of its job: they happen exactly once.
 
         Use it once, for all that is to be written: the job is `done` with it, and what the handler returns or raises
@@ -201,7 +223,7 @@ class Context:
         job = self.current_job
         if self.progress.settled:
             raise RuntimeError("ctx.transaction() has finished the job already; use it once, for all that is written")
-        async with self.service.transactions, self.stores.database.transaction() as db:
+        async with self.service.transactions, self.stores.database.sqlalchemy() as db:
             await lock_in(db, job)
             yield db
             await finish_in(db, job, "done")

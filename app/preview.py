@@ -124,9 +124,9 @@ def _told(
     settings: Settings, source: SourceSettings, fetched: Fetched, warnings: list[str]
 ) -> tuple[dict[str, Any], list[Body]]:
     """The preview, and the messages in it as they would leave."""
-    judged = list(rounds.judge_all(fetched.items, source.name, settings.subscriptions))
-    keyed = list(zip(_keys(source, fetched), judged, strict=True))
     now = datetime.now(UTC)
+    judged = list(rounds.judge_all(fetched.items, source.name, settings.subscriptions, now=now))
+    keyed = list(zip(_keys(source, fetched), judged, strict=True))
     news = [
         one for one in keyed if not identity.is_old(one[1].item, now=now, oldest_at=None, max_age=source.watch.max_age)
     ]

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
@@ -21,6 +20,7 @@ from app.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from pydantic import BaseModel
 
@@ -60,19 +60,26 @@ async def read(source: SourceSettings, reading: Reading, *, seconds: float) -> F
     return replace(fetched, items=items)
 
 
-def judge_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> Iterator[Judged]:
+def judge_all(
+    items: Iterable[Item], source: str, subscriptions: Iterable[Subscription], *, now: datetime
+) -> Iterator[Judged]:
     """Each item with the verdict of each subscription, as of now. Takes as long as texts are long: not for the loop."""
     # The thread's own time: what others compute meanwhile slows no pattern.
-    return matching.judge_all(items, source, subscriptions, now=datetime.now(UTC), clock=time.thread_time)
+    return matching.judge_all(items, source, subscriptions, now=now, clock=time.thread_time)
 
 
-def match_all(items: Iterable[Item], source: str, subscriptions: Iterable[Subscription]) -> list[Match]:
-    """Who is to hear of which item, should it be new: one entry for each item and recipient."""
+def match_all(
+    items: Iterable[Item], source: str, subscriptions: Iterable[Subscription], *, now: datetime
+) -> list[Match]:
+    """Who is to hear of which item, should it be new: one entry for each item and recipient.
+
+    `now` is the database's: by a clock that is off, an item would be too old that nobody judges again.
+    """
     asking = [subscription for subscription in subscriptions if subscription.hears(source)]
     templated = {subscription.name for subscription in asking if subscription.template is not None}
     found: list[Match] = []
     slow: set[str] = set()
-    for judged in judge_all(items, source, asking) if asking else ():
+    for judged in judge_all(items, source, asking, now=now) if asking else ():
         found += [
             Match(
                 key=judged.item.key,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from app.clients import recall
 from app.domain.conversations import Turn
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from app.clients.recall import Recall
     from app.context import Service
-    from app.domain.chats import Said
+    from app.domain.chats import Kind, Said
     from app.settings import Recipient, Settings
     from app.settings.chats import ChatSettings
 
@@ -36,15 +35,22 @@ REACH = frozenset({"follow", "unfollow"})
 PRESENCE = frozenset({"join", "leave"})
 """The same of a group."""
 
+MOST_TURNS = 10
+"""Nobody blocks and frees a bot as often while one of it is heeded."""
+
 
 async def hear(service: Service, chat: ChatSettings, events: Sequence[Said]) -> bool:
     """Keep what a provider has delivered. Whether a message waits for its reply.
 
     Raises:
         DatabaseUnavailable: nothing is kept; the provider is to come again.
+        SchemaOutdated: the same.
     """
     stores = service.stores
     fresh = [_addressed(said) for said in await _unanswered(service, chat, events)]
+    if not fresh:  # what is answered wakes no database, nor needs one
+        return False
+    await stores.require_schema()
     heard = await stores.conversations.keep(chat.name, fresh)
     # Also what was kept before: whoever kept it may have died before it was heeded, and to heed it twice is harmless.
     await _take_over(service, chat, [said for said in fresh if said.kind == "staff"])
@@ -80,18 +86,32 @@ async def _take_over(service: Service, chat: ChatSettings, said: Sequence[Said])
     if not said:
         return
     stores, memory = service.stores, service.settings.memory
-    await stores.conversations.pause(chat.name, {one.conversation for one in said}, wait=chat.pause)
+    now = await stores.conversations.pause(chat.name, {one.conversation for one in said}, wait=chat.pause)
     for one in said:
-        turns = [Turn(mark=f"{one.id}:staff", side="staff", text=one.text, at=datetime.now(UTC))] if one.text else []
+        # By the database's clock, as all turns: replicas' own differ.
+        turns = [Turn(mark=f"{one.id}:staff", side="staff", text=one.text, at=now)] if one.text and now else []
         await stores.conversations.remember(chat.name, one.conversation, turns, most=memory.turns)
     log.info("conversations paused", extra={"chat": chat.name, "count": len(said)})
 
 
 async def _reach(service: Service, chat: ChatSettings, said: Said) -> None:
-    """Somebody has blocked the bot, or does so no more: recipients at that address. Out of order, the later counts."""
+    """Somebody has blocked the bot, or does so no more. What the provider dates last counts, in whatever order it comes.
+
+    Another replica may have kept a later one and heeded it before we heeded ours: so it is looked at once more.
+    """
     stores, kinds = service.stores, REACH if said.kind in REACH else PRESENCE
-    if said.at is not None and await stores.conversations.superseded(chat.name, said.conversation, kinds, said.at):
-        return
+    heeded: str | None = None
+    for _ in range(MOST_TURNS):
+        last = await stores.conversations.latest(chat.name, said.conversation, kinds)
+        if last is None or last == heeded:
+            return
+        await _heed(service, chat, dataclasses.replace(said, kind=cast("Kind", last)))
+        heeded = last
+
+
+async def _heed(service: Service, chat: ChatSettings, said: Said) -> None:
+    """Recipients at that address, and those who watch there."""
+    stores = service.stores
     if chat.commands:
         await _watchers(service, chat, said)
     for recipient in _recipients(service.settings, chat, said) if said.kind in REACH else ():

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from app import alerts, composing, drain, handlers, logs, plugins
+from app import alerts, composing, handlers, logs, plugins
 from app.clients.heartbeat import Heartbeat
 from app.domain.errors import DatabaseUnavailable, SchemaOutdated
 from app.domain.limits import GRACE, PINGING
@@ -65,11 +65,10 @@ async def run(service: Service, *, budget: timedelta, max_jobs: int, trigger: st
 
 
 async def _run(ctx: Context) -> dict[str, Any]:
-    runnables = handlers.all_types(ctx.service.handlers)
-    about = _about(ctx, runnables)
+    about = _about(ctx)
     tick, look = await _open(ctx, about)
     logs.TICK.set(tick.id)
-    batch = _Batch(ctx, runnables, about, tick, look)
+    batch = _Batch(ctx, about, tick, look)
     await batch.run()
     status = ctx.tally.status if batch.sound else "failed"
     remaining = batch.look.startable
@@ -89,10 +88,10 @@ async def _run(ctx: Context) -> dict[str, Any]:
     return summary
 
 
-def _about(ctx: Context, runnables: dict[str, Runnable]) -> About:
+def _about(ctx: Context) -> About:
     return About(
-        users=[runnable.type for runnable in runnables.values() if not runnable.own],
-        own=[runnable.type for runnable in runnables.values() if runnable.own],
+        users=handlers.types_of(ctx.service.handlers),
+        own=handlers.own_types(),
         sources=list(ctx.settings.sources),
         recipients=list(ctx.settings.recipients),
         chats=chats_that_tell(ctx.settings),
@@ -122,9 +121,9 @@ class _Batch:
     What the last look did not see is not asked for: an idle tick is two statements and the sources' plan.
     """
 
-    def __init__(self, ctx: Context, runnables: dict[str, Runnable], about: About, tick: Tick, look: Look) -> None:
+    def __init__(self, ctx: Context, about: About, tick: Tick, look: Look) -> None:
         self._ctx = ctx
-        self._runnables = runnables
+        self._runnables: dict[str, Runnable] | None = None
         self._about = about
         self._tick = tick
         self._before = look
@@ -175,7 +174,12 @@ class _Batch:
             await self._drain()
 
     async def _drain(self) -> None:
-        await self._part(lambda: drain.until_idle(self._ctx, self._runnables))
+        from app import drain  # noqa: PLC0415 - an idle tick needs none of it, and no handler
+
+        if self._runnables is None:
+            self._runnables = handlers.all_types(self._ctx.service.handlers)
+        runnables = self._runnables
+        await self._part(lambda: drain.until_idle(self._ctx, runnables))
         await self._look()
 
     async def _look(self) -> None:

@@ -13,7 +13,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.settings import Retention
 from app.stores import looks
@@ -110,8 +109,8 @@ async def _side_by_side(server: Server, rows: int) -> str:
     async with _made(server, "claims_empty") as empty, _made(server, "claims_full") as full:
         await full.execute(FULL.format(rows=rows))
         lines = [f"| | empty | {rows:,} done, {rows:,} next week, {rows // 10:,} in line | |", "|---|---|---|---|"]
-        look = looks.LOOK.compile(dialect=dialect.dialect())
-        asked = (str(look), *(looks._params(ABOUT)[name] for name in look.positiontup or []))  # noqa: SLF001
+        look, names = looks.LOOK.driver
+        asked = (look, *(looks._params(ABOUT)[name] for name in names))  # noqa: SLF001
 
         async def compare(told: str, *statement: Any) -> None:
             there, here = await _costs([empty, full], *statement)

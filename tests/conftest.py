@@ -10,7 +10,7 @@ import asyncpg
 import hypothesis
 import pytest
 
-from tests.databases import POOLER, Databases, Run, database, past_the_pooler, template, way_to
+from tests.databases import POOLER, Databases, Run, ascii_options, database, past_the_pooler, template, way_to
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -69,7 +69,7 @@ async def empty_database_url() -> AsyncIterator[str]:
 @pytest.fixture
 async def ascii_database_url() -> AsyncIterator[str]:
     """One whose encoding is none, as servers of old are set up."""
-    async with database("template0", "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'") as name:
+    async with database("template0", await ascii_options()) as name:
         yield way_to(name)
 
 

@@ -24,6 +24,7 @@ import psutil
 import pytest
 
 from app.dev import postgres
+from app.stores.schema import HEAD
 from tests.fakes.debian import FAST, debian
 from tests.fakes.pooler import pooler
 
@@ -150,7 +151,7 @@ class Databases:
             if any(changed.values()):
                 return False
             await connection.execute(EMPTY)
-            return await connection.fetchval(VERSION) is not None
+            return bool(await connection.fetchval(VERSION) == HEAD)
         except asyncpg.PostgresError:
             return False
         finally:
@@ -172,6 +173,16 @@ async def create(source: str, options: str = "") -> str:
     name = f"{_prefix()}_{os.getpid()}_{next(numbers)}"
     await _admin(f'CREATE DATABASE "{name}" TEMPLATE "{source}" {options}')
     return name
+
+
+async def ascii_options() -> str:
+    """Of a database whose encoding is none, as servers of old are set up."""
+    connection = await asyncpg.connect(server())
+    try:
+        provider = "LOCALE_PROVIDER libc" if connection.get_server_version().major > 14 else ""
+    finally:
+        await connection.close()
+    return f"ENCODING 'SQL_ASCII' {provider} LOCALE 'C'"
 
 
 async def drop(name: str) -> None:

@@ -21,6 +21,7 @@ from app.context import Context, Deadline
 from app.domain.errors import DatabaseUnavailable, LeaseLost, PermanentFailure, TemporaryFailure
 from app.domain.jobs import Discard, Done, Finished, Settled, Snooze
 from app.handlers import Runnable
+from app.stores import Stores
 from tests.fakes.batches import Handle, a_batch, a_service, claim, runnable
 
 MINUTE = timedelta(minutes=1)
@@ -389,7 +390,7 @@ async def test_a_database_that_is_lost_at_the_end_is_told(run: Attempt):
 
     await run.ctx.stores.jobs.enqueue(type="greet")
     job = await claim(run.ctx, "greet")
-    stores = dataclasses.replace(run.ctx.stores, jobs=Lost())  # type: ignore[arg-type]
+    stores = Stores(run.ctx.stores.database, jobs=Lost())
     ctx = dataclasses.replace(run.ctx, service=dataclasses.replace(run.ctx.service, stores=stores))
 
     with pytest.raises(DatabaseUnavailable):

@@ -65,3 +65,35 @@ def test_who_may_give_commands_is_told_and_never_by_what(tmp_path: Path):
 
     assert "chat more: commands may be given by 2 named in allow and whoever says the invitation" in told
     assert "open-sesame" not in "".join(told)
+
+
+def test_what_people_are_told_may_hold_addresses_and_ids_and_no_secret(tmp_path: Path):
+    more = """
+[hooks.events]
+kind = "github"
+secret = "env:HOOK"
+job = "anything"
+
+[recipients.nurse]
+channel = "line"
+to = "env:NURSE"
+
+[chats.more]
+kind = "line"
+secret = "secret-of-the-second-chat"
+channel = "line"
+invitation = "env:INVITATION"
+
+[chats.more.model]
+url = "https://models.example/v1"
+model = "small"
+token = "token-of-the-model"
+"""
+    told = {"NURSE": "U00000000000000000000000000000001", "INVITATION": "an-invitation"}
+    secret = {"HOOK": "a-secret-of-a-hook-of-thirty-characters", "API_TOKEN": "an-api-token-of-thirty-characters"}
+    found = load(tmp_path, more=more, **told, **secret).secrets
+
+    for word in (*secret.values(), "token-of-the-model", "a-token-of-line", "secret-of-the-second-chat"):
+        assert found(f"it is {word}") == "it is [secret]"
+    for word in (*told.values(), "https://models.example/v1"):
+        assert found(f"it is {word}") == f"it is {word}"

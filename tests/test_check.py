@@ -163,7 +163,35 @@ async def test_a_schema_that_is_not_there_yet_is_told(
 
     found = await check.run(environ)
 
-    assert found.problems == [f"the database's schema {problem}; run `wakebell migrate`"]
+    assert found.problems == [f"the database's schema {problem}; {check.MIGRATE}"]
+    assert "run `wakebell migrate`, or set AUTO_MIGRATE=1" in check.MIGRATE
+
+    found = await check.run({**environ, "AUTO_MIGRATE": "1"})
+
+    assert not found.problems
+    state = problem.removeprefix("is ")
+    assert f"schema: {state}, and brought up by the first start or tick (AUTO_MIGRATE)" in found.lines
+    assert found.lines[-1] == "everything is in order"
+
+
+async def test_what_is_said_of_a_schema_that_will_do(environ: dict[str, str], database_url: str):
+    found = await check.run({**environ, "AUTO_MIGRATE": "1"})
+
+    assert "schema: brought up by whoever finds it behind (AUTO_MIGRATE)" in found.lines
+
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("UPDATE wakebell.alembic_version SET version_num = '9999'")
+    await connection.close()
+
+    assert "schema: ahead of this release, which works with it" in (await check.run(environ)).lines
+
+
+async def test_a_server_that_is_too_old_is_told(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("app.stores.schema.OLDEST_SERVER", 99)
+
+    [problem] = (await check.run(environ)).problems
+
+    assert "is too old: this release needs PostgreSQL 99 or newer" in problem
 
 
 async def test_a_database_that_cannot_keep_every_name_is_told(environ: dict[str, str], ascii_database_url: str):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
+from app import check, cli
 from app.dev import postgres
 from app.domain.errors import ServiceError
 from tests.fakes import loggers
@@ -70,7 +70,7 @@ def test_a_check_as_data(empty_database_url: str, monkeypatch: pytest.MonkeyPatc
     assert cli.main(["check", "--json"]) == 1
 
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["problems"] == ["the database's schema is missing; run `wakebell migrate`"]
+    assert json.loads(captured.out)["problems"] == [f"the database's schema is missing; {check.MIGRATE}"]
     assert captured.err == ""
 
 

@@ -17,6 +17,7 @@ from app.context import TRANSACTIONS, Context, Service
 from app.domain.errors import DatabaseUnavailable, TemporaryFailure
 from app.domain.jobs import Done, Job, NewJob, Snooze
 from app.handlers import Runnable
+from app.stores import Stores
 from app.stores.jobs import enqueue_own_in
 from tests.fakes.batches import Handle, a_batch, a_service, runnable
 
@@ -369,7 +370,7 @@ class Losing:
 async def test_a_database_that_is_lost_on_the_way_ends_the_drain(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", "hanging")
     losing: Any = Losing(service.stores.jobs, "turn")
-    lost_service = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=losing))
+    lost_service = dataclasses.replace(service, stores=Stores(service.stores.database, jobs=losing))
 
     async with a_batch(lost_service) as ctx:
         with pytest.raises(DatabaseUnavailable):
@@ -413,7 +414,7 @@ class LosingTheFirst(Losing):
 async def test_what_could_not_be_finished_is_due_again_when_its_lease_ends(service: Service, sql: asyncpg.Connection):
     await add(service, "greet")
     losing: Any = LosingTheFirst(service.stores.jobs, "turn")
-    lost_service = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=losing))
+    lost_service = dataclasses.replace(service, stores=Stores(service.stores.database, jobs=losing))
 
     async with a_batch(lost_service) as ctx:
         with pytest.raises(DatabaseUnavailable):
@@ -445,7 +446,7 @@ async def test_results_are_kept_and_a_lost_lease_among_them_is_told(
 async def test_many_quick_jobs_are_finished_by_few_calls(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", count=300)
     counting: Any = Counting(service.stores.jobs)
-    counted: Any = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=counting))
+    counted: Any = dataclasses.replace(service, stores=Stores(service.stores.database, jobs=counting))
 
     async with a_batch(counted) as ctx:
         await drain.until_idle(dataclasses.replace(ctx, max_jobs=300), these(runnable("greet", done)))
@@ -545,7 +546,7 @@ class BreakingOnce(Losing):
 async def test_a_connection_that_breaks_once_makes_nothing_run_twice(service: Service, sql: asyncpg.Connection):
     await add(service, "greet", count=3)
     breaking: Any = BreakingOnce(service.stores.jobs, "not yet")
-    broken = dataclasses.replace(service, stores=dataclasses.replace(service.stores, jobs=breaking))
+    broken = dataclasses.replace(service, stores=Stores(service.stores.database, jobs=breaking))
 
     async with a_batch(broken) as ctx:
         await drain.until_idle(ctx, these(runnable("greet", done)))

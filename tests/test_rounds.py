@@ -18,6 +18,8 @@ from app.stores.items import Match
 
 READING: Any = None
 
+NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
+
 
 def items(*titles: str) -> tuple[Item, ...]:
     return tuple(Item(key=title, title=title) for title in titles)
@@ -94,7 +96,7 @@ def test_a_recipient_hears_of_an_item_once_by_all_names_of_their_subscriptions()
         Subscription(name="other", sources=frozenset({"other"}), to=("me",)),
     ]
 
-    assert rounds.match_all(items("python gig", "java gig"), "board", subscriptions) == [
+    assert rounds.match_all(items("python gig", "java gig"), "board", subscriptions, now=NOW) == [
         Match(key="python gig", recipient="me", subscriptions=("all", "python")),
         Match(key="python gig", recipient="team", subscriptions=("python",)),
         Match(key="java gig", recipient="me", subscriptions=("all",)),
@@ -102,17 +104,17 @@ def test_a_recipient_hears_of_an_item_once_by_all_names_of_their_subscriptions()
 
 
 def test_age_is_as_of_now():
-    fresh = Item(key="fresh", title="a", published_at=datetime.now(UTC) - timedelta(hours=1))
-    old = Item(key="old", title="a", published_at=datetime.now(UTC) - timedelta(days=8))
+    fresh = Item(key="fresh", title="a", published_at=NOW - timedelta(hours=1))
+    old = Item(key="old", title="a", published_at=NOW - timedelta(days=8))
     asked = Subscription(name="week", max_age=timedelta(days=7), to=("me",))
 
-    assert [match.key for match in rounds.match_all([fresh, old], "board", [asked])] == ["fresh"]
+    assert [match.key for match in rounds.match_all([fresh, old], "board", [asked], now=NOW)] == ["fresh"]
 
 
 def test_a_pattern_that_takes_too_long_is_logged_by_its_subscription(caplog: pytest.LogCaptureFixture):
     asked = Subscription(name="endless", regex=("(a|aa)+$",), to=("me",))
 
-    found = rounds.match_all(items("a" * 60 + "b", "aa"), "board", [asked])
+    found = rounds.match_all(items("a" * 60 + "b", "aa"), "board", [asked], now=NOW)
 
     assert [match.key for match in found] == ["aa"]
     [record] = caplog.records

@@ -119,6 +119,15 @@ MESSAGE = {
     "sent_at": MAYBE_INSTANT,
     "finished_at": MAYBE_INSTANT,
 }
+CONVERSATION = {
+    "id": COUNT,
+    "chat": TEXT,
+    "person": MAYBE_TEXT,
+    "turns": COUNT,
+    "last_at": MAYBE_INSTANT,
+    "paused_until": MAYBE_INSTANT,
+}
+TURN = _object(side=_one_of("person", "service", "staff"), text=TEXT, at=INSTANT)
 TOLD_ITEM = _object(title=TEXT, link=MAYBE_TEXT, source=TEXT, subscriptions=_list(TEXT))
 SOURCE = _object(
     name=TEXT,
@@ -209,6 +218,7 @@ SCHEMAS: dict[str, Schema] = {
     "Job": _object({"replaced": FLAG}, **JOB, failures=_list(FAILED_TRY), then=_list(JSON_OBJECT)),
     "Queue": QUEUE,
     "Booking": BOOKING,
+    "Conversation": _object(**CONVERSATION, last_turns=_list(TURN)),
 }
 
 
@@ -293,6 +303,12 @@ DOORS: dict[tuple[str, str], Door] = {
         answers={200: _ref("Booking"), 201: _ref("Booking")}, problems=(404,), takes=NEW_BOOKING
     ),
     ("DELETE", "/api/bookings/{ref}"): Door(answers={204: None}, problems=(404, 422)),
+    ("GET", "/api/conversations"): Door(answers={200: _page("conversations", _object(**CONVERSATION))}),
+    ("GET", "/api/conversations/{conversation_id}"): Door(answers={200: _ref("Conversation")}, problems=(404,)),
+    ("DELETE", "/api/conversations/{conversation_id}/pause"): Door(
+        answers={200: _ref("Conversation")}, problems=(404,)
+    ),
+    ("DELETE", "/api/conversations/{conversation_id}"): Door(answers={204: None}, problems=(404, 503)),
     ("GET", "/api/webhooks/{name}"): Door(answers={200: TEXT}, problems=(403, 404), media_type="text/plain"),
     ("POST", "/api/webhooks/{name}"): Door(answers={200: STATUS}, problems=(400, 401, 404, 503), takes=ANY),
 }

@@ -89,9 +89,13 @@ def install(app: FastAPI) -> None:
             headers={"Retry-After": str(RETRY_SECONDS)},
         )
 
+    told: set[str] = set()
+
     @app.exception_handler(SchemaOutdated)
     async def on_schema(_: Request, error: SchemaOutdated) -> ProblemResponse:
-        log.error("database schema outdated", extra={"reason": str(error)})
+        if str(error) not in told:  # it stays so until a person does something: once is enough
+            told.add(str(error))
+            log.error("database schema outdated", extra={"reason": str(error)})
         return problem(503, "Service Unavailable", str(error), headers={"Retry-After": "60"})
 
     @app.exception_handler(Exception)

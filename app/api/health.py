@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 
-from app import __version__
+from app import __version__, alive
 from app.api.auth import accepted, raw_authorization
 from app.api.deps import the_service
 from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
 from app.domain.errors import SchemaOutdated, ServiceError
 from app.domain.health import Health, judge
-from app.stores.schema import schema_state
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 router = APIRouter()
 
-METHODS = ["GET", "HEAD"]
-"""Many monitors send HEAD."""
+METHODS = list(alive.METHODS)
 
 READY_SECONDS = 2.0
 """What a probe waits for the database."""
@@ -28,10 +29,18 @@ HEALTH_SECONDS = 10.0
 """What a monitor waits: a database that sleeps is up by then."""
 
 
-@router.api_route("/healthz", methods=METHODS)
-async def healthz() -> JSONResponse:
+class Alive(JSONResponse):
+    """The answer that is given before anything of this is imported."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Gives it."""
+        await alive.answer(scope, receive, send)
+
+
+@router.api_route(alive.PATH, methods=METHODS)
+async def healthz() -> Alive:
     """The process lives. Touches no database: a probe must not keep one awake."""
-    return JSONResponse({"status": "ok"})
+    return Alive({})
 
 
 @router.api_route("/readyz", methods=METHODS)
@@ -40,7 +49,7 @@ async def readyz(service: Annotated[Service, Depends(the_service)]) -> JSONRespo
     database = service.stores.database
     try:
         async with asyncio.timeout(READY_SECONDS), database.held():
-            ready = await schema_state(database) in {"current", "ahead"}
+            ready = await service.stores.schema() in {"current", "ahead"}
     except (ServiceError, TimeoutError):
         ready = False
     return JSONResponse({"status": "ok" if ready else "unavailable"}, 200 if ready else 503)

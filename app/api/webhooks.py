@@ -90,11 +90,10 @@ async def take_delivery(
 ) -> JSONResponse:
     """Keep what was said, each event once, and answer it: in this request where the provider waits for so long.
 
-    200 once it is kept; 503 with `Retry-After` when the database cannot be reached, and nothing is kept.
+    200 once it is kept; 503 with `Retry-After` when the database cannot be reached, and nothing is kept. What is known to
+    be answered needs no database.
     """
-    stores = service.stores
-    async with stores.database.held():
-        await stores.require_schema()
+    async with service.stores.database.held():
         waiting = bool(events) and await talking.hear(service, chat, events)
         if waiting and not chatting.waits_not(chat):
             waiting = await _drain(service, chat)

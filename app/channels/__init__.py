@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import httpx
     from pydantic import BaseModel
 
+    from app.domain.findings import Finding
     from app.domain.messages import Body, Digest, Message, Receipt
     from app.domain.quota import Allowance
     from app.domain.reach import Gaps
@@ -48,6 +49,14 @@ class Channel(Protocol):
     members: Callable[[str, Any, httpx.AsyncClient], Awaitable[int]]
     """Optional, `(to, options, http)`, beside `allowance`: how many messages one to this address costs. Asks nobody
     where that is one; else it is asked once a day."""
+
+    probe: Callable[[Any, httpx.AsyncClient], Awaitable[list[Finding]]]
+    """Optional, `(options, http)`: asks the provider whether it knows the account, by a request that sends and changes
+    nothing; absent where there is no such request. May raise a Failure."""
+
+    origin: Callable[[Any], str]
+    """Optional, `(options)`: the scheme, the host and the port that its messages go to, and nothing secret; the
+    `base_url` when absent."""
 
     def compose(self, digest: Digest, options: Any) -> list[Body]:
         """As few bodies as the channel's limits allow. Runs once, and what it returns is frozen."""

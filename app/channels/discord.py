@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
-from app.clients.http import failure_of, json_of, post, wait_of
+from app.clients.http import failure_of, get, json_of, post, wait_of
 from app.domain import layouts
 from app.domain.errors import Blocked, Failure, PermanentFailure, RateLimited, TemporaryFailure
+from app.domain.findings import Finding, ok
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
@@ -116,14 +117,10 @@ def compose(digest: Digest, options: Options) -> list[Body]:
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:
     """Post the frozen bytes, and wait until Discord has stored the message."""
-    webhook = WEBHOOK.fullmatch(options.webhook_url.get_secret_value())
-    if webhook is None:
-        raise PermanentFailure(WEBHOOK_ADVICE)
     thread = f"&thread_id={options.thread_id}" if options.thread_id else ""
-    base = str(options.base_url).rstrip("/")
     response = await post(
         http,
-        f"{base}/api/{VERSION}/webhooks/{webhook['id']}/{webhook['token']}?wait=true{thread}",
+        f"{_address(options)}?wait=true{thread}",
         content=message.body.encode(),
         headers={"Content-Type": "application/json"},
     )
@@ -131,6 +128,26 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
         told = json_of(response).get("id")
         return Receipt(provider_id=told if isinstance(told, str) else None)
     raise _failure(response)
+
+
+async def probe(options: Options, http: httpx.AsyncClient) -> list[Finding]:
+    """Whether the webhook is there ("Get Webhook with Token").
+
+    Raises:
+        Failure: it is not, or Discord cannot be asked.
+    """
+    response = await get(http, _address(options), headers={})
+    if not response.is_success:
+        raise _failure(response)
+    return [ok(f'the webhook is there, and is called "{json_of(response).get("name")}"')]
+
+
+def _address(options: Options) -> str:
+    webhook = WEBHOOK.fullmatch(options.webhook_url.get_secret_value())
+    if webhook is None:
+        raise PermanentFailure(WEBHOOK_ADVICE)
+    base = str(options.base_url).rstrip("/")
+    return f"{base}/api/{VERSION}/webhooks/{webhook['id']}/{webhook['token']}"
 
 
 def _message(part: layouts.Written, options: Options) -> Body:

@@ -25,6 +25,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 from app.clients.http import TOLD_LENGTH, printable
 from app.domain import digests, textcut, words
 from app.domain.errors import Failure, PermanentFailure, TemporaryFailure, Unanswered
+from app.domain.findings import Finding, ok, warn
 from app.domain.messages import Body, Digest, Message, Receipt
 
 if TYPE_CHECKING:
@@ -145,6 +146,33 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     return Receipt(provider_id=printable(reply.message)[:TOLD_LENGTH] or None)
 
 
+async def probe(options: Options, http: httpx.AsyncClient) -> list[Finding]:  # noqa: ARG001 - as every channel
+    """Whether the server can be spoken to as `security` says, and takes the login. No mail is begun.
+
+    Raises:
+        Failure: it does not, or cannot be reached.
+    """
+    client = _client(options, greeting=_sender(options.sender).domain)
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            await client.connect()
+            await client.noop()
+        await _farewell(client)
+    except (aiosmtplib.SMTPException, OSError) as error:
+        raise _failure(error, options, handed_over=False) from error
+    finally:
+        client.close()
+    if options.security == "none":
+        return [warn("the server answers, and nothing on the way to it is encrypted", 'try `security = "starttls"`')]
+    login = "" if options.username is None else ", and takes the login"
+    return [ok(f"the server answers by {'TLS' if options.security == 'tls' else 'STARTTLS'}{login}")]
+
+
+def origin(options: Options) -> str:
+    """Its server."""
+    return f"smtp://{options.host}:{_port(options)}"
+
+
 async def _farewell(client: aiosmtplib.SMTP) -> None:
     """Ends the session politely. The mail is taken by now, and nothing here can change that."""
     with suppress(aiosmtplib.SMTPException, OSError):
@@ -154,17 +182,20 @@ async def _farewell(client: aiosmtplib.SMTP) -> None:
 
 def _client(options: Options, *, greeting: str) -> aiosmtplib.SMTP:
     """A client for one mail. It greets with the sender's domain: asking the resolver for our own name can take long."""
-    tls = options.security == "tls"
     return aiosmtplib.SMTP(
         hostname=options.host,
-        port=options.port or (465 if tls else 587),
+        port=_port(options),
         username=options.username,
         password=options.password.get_secret_value() if options.password is not None else None,
         local_hostname=greeting,
         timeout=TIMEOUT_SECONDS,
-        use_tls=tls,
+        use_tls=options.security == "tls",
         start_tls=options.security == "starttls",
     )
+
+
+def _port(options: Options) -> int:
+    return options.port or (465 if options.security == "tls" else 587)
 
 
 def _failure(error: Exception, options: Options, *, handed_over: bool) -> Failure:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
 from app.clients.http import failure_of, get, json_of, post
+from app.clients.reasons import finding_of
 from app.domain import digests, textcut
 from app.domain.errors import Blocked, Failure, PermanentFailure, QuotaSpent, TemporaryFailure
+from app.domain.findings import Finding, ok, warn
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 from app.domain.quota import Allowance
 
@@ -169,6 +171,32 @@ async def members(to: str, options: Options, http: httpx.AsyncClient) -> int:
     """
     kind = MEMBERS_BY_LETTER.get(to[:1])
     return 1 if kind is None else await _number(options, http, f"{kind}/{to}/members/count", "count")
+
+
+async def probe(options: Options, http: httpx.AsyncClient) -> list[Finding]:
+    """Whose token it is, and what is left of the month.
+
+    Raises:
+        Failure: LINE does not know the token, or cannot be asked.
+    """
+    response = await get(http, _address(options, "info"), headers=_authorization(options))
+    if not response.is_success:
+        raise _failure(response)
+    bot = json_of(response)
+    whose = ok(f"the token is that of {bot.get('displayName', 'a bot')} ({bot.get('basicId', 'without an id')})")
+    try:
+        return [whose, _left(await allowance(options, http))]
+    except Failure as failure:
+        return [whose, finding_of(failure, name="quota")]
+
+
+def _left(month: Allowance) -> Finding:
+    if month.limit is None:
+        return ok(f"{month.used:,} messages this month, of as many as one likes", name="quota")
+    told = f"{month.used:,} of this month's {month.limit:,} messages are used up"
+    if month.used < month.limit:
+        return ok(told, name="quota")
+    return warn(told, "wait for the next month or change the plan in the LINE Official Account Manager", name="quota")
 
 
 async def _plan_limit(options: Options, http: httpx.AsyncClient) -> int | None:

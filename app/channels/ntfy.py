@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
-from app.clients.http import failure_of, json_of, post
+from app.clients.http import failure_of, get, json_of, post
 from app.domain import digests, layouts, textcut
 from app.domain.errors import Blocked, Failure, PermanentFailure, RateLimited, TemporaryFailure
+from app.domain.findings import Finding, fail, ok
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 
 if TYPE_CHECKING:
@@ -93,14 +94,31 @@ def compose(digest: Digest, options: Options) -> list[Body]:
 
 async def send(message: Message, options: Options, http: httpx.AsyncClient) -> Receipt:
     """Post the frozen bytes as one and the same notification at every try."""
-    headers = {"Content-Type": "application/json", "X-Sequence-ID": str(message.retry_key)}
-    if options.token is not None:
-        headers["Authorization"] = f"Bearer {options.token.get_secret_value()}"
+    headers = {"Content-Type": "application/json", "X-Sequence-ID": str(message.retry_key), **_authorization(options)}
     response = await post(http, str(options.base_url), content=message.body.encode(), headers=headers)
     if response.is_success:
         told = json_of(response).get("id")
         return Receipt(provider_id=told if isinstance(told, str) else None)
     raise _failure(response)
+
+
+async def probe(options: Options, http: httpx.AsyncClient) -> list[Finding]:
+    """Whether it is an ntfy server that is well, and knows the token: a wrong one is refused at every address of it.
+
+    Raises:
+        Failure: it does not know the token, or cannot be asked.
+    """
+    address = f"{str(options.base_url).rstrip('/')}/v1/health"
+    response = await get(http, address, headers=_authorization(options))
+    if not response.is_success:
+        raise _failure(response)
+    if json_of(response).get("healthy") is not True:
+        return [fail("what answers there is no ntfy server, or is not well", "check the channel's `base_url`")]
+    return [ok("the server is well; whether it takes messages to the topic, only a message can tell")]
+
+
+def _authorization(options: Options) -> dict[str, str]:
+    return {} if options.token is None else {"Authorization": f"Bearer {options.token.get_secret_value()}"}
 
 
 def _message(digest: Digest, portion: Portion, options: Options) -> Body:

@@ -122,6 +122,12 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     raise _failure(response)
 
 
+def origin(options: Options) -> str:
+    """Where the webhook is."""
+    address = httpx.URL(str(options.base_url or options.webhook_url.get_secret_value()))
+    return f"{address.scheme}://{address.netloc.decode()}"
+
+
 async def _post(body: str, options: Options, http: httpx.AsyncClient) -> httpx.Response:
     address = httpx.URL(options.webhook_url.get_secret_value())
     if options.base_url is not None:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, SecretStr
 
-from app.clients.http import failure_of, json_of, post, wait_of
+from app.clients.http import failure_of, get, json_of, post, wait_of
 from app.domain import layouts, textcut
 from app.domain.errors import Blocked, Failure, Moved, PermanentFailure, RateLimited, TemporaryFailure
+from app.domain.findings import Finding, ok
 from app.domain.messages import Body, Digest, Message, Part, Receipt
 from app.domain.reach import Gaps
 
@@ -127,13 +128,27 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     raise _failure(response)
 
 
+async def probe(options: Options, http: httpx.AsyncClient) -> list[Finding]:
+    """Which bot the token is of.
+
+    Raises:
+        Failure: Telegram does not know the token, or cannot be asked.
+    """
+    response = await get(http, _address(options, "getMe"), headers={})
+    if not response.is_success:
+        raise _failure(response)
+    bot = json_of(response).get("result")
+    name = bot.get("username") if isinstance(bot, dict) else None
+    return [ok(f"the token is that of @{name}" if name else "the token is that of a bot")]
+
+
 async def _post(body: str, options: Options, http: httpx.AsyncClient) -> httpx.Response:
-    return await post(
-        http,
-        f"{str(options.base_url).rstrip('/')}/bot{options.token.get_secret_value()}/sendMessage",
-        content=body.encode(),
-        headers={"Content-Type": "application/json"},
-    )
+    headers = {"Content-Type": "application/json"}
+    return await post(http, _address(options, "sendMessage"), content=body.encode(), headers=headers)
+
+
+def _address(options: Options, method: str) -> str:
+    return f"{str(options.base_url).rstrip('/')}/bot{options.token.get_secret_value()}/{method}"
 
 
 def _message(to: str, portion: Portion, options: Options) -> Body:

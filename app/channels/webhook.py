@@ -122,6 +122,12 @@ async def send(message: Message, options: Options, http: httpx.AsyncClient) -> R
     raise _failure(response)
 
 
+def origin(options: Options) -> str:
+    """Where the receiver is."""
+    url = options.url.get_secret_value()
+    return f"{url.scheme}://{url.host}:{url.port}"
+
+
 def _body(body: str, text: str) -> Body:
     """Counted as it is sent: in bytes of JSON."""
     return Body(body=body, text=text, parts=(Part(text=body, length=_size(body), limit=BODY_LIMIT),))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, HttpUrl
 
     from app.domain.chats import Answer, Said
+    from app.domain.findings import Finding
 
 MOST_SECRETS = 5
 
@@ -87,6 +88,16 @@ class Chat(Protocol):
 
         Raises:
             Failure: it is not shown, which harms nothing.
+        """
+        ...
+
+    async def probe(self, door: str | None, account: Any, http: httpx.AsyncClient) -> list[Finding]:
+        """What the provider says of our door: where it delivers to, what, and how that went. Changes nothing.
+
+        `door` is the address it should deliver to; None: nobody has said where people reach this service.
+
+        Raises:
+            Failure: it does not know the account, or cannot be asked.
         """
         ...
 

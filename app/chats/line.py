@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from app.chats import Secrets, bytes_of, header
-from app.clients.http import failure_of, post
-from app.domain import deliveries, signatures, textcut
+from app.clients.http import failure_of, get, json_of, post
+from app.clients.reasons import finding_of
+from app.domain import deliveries, doorways, signatures, textcut
 from app.domain.chats import Malformed, Replied, Said
 from app.domain.errors import (
     Blocked,
@@ -29,6 +30,7 @@ from app.domain.errors import (
     TemporaryFailure,
     Unanswered,
 )
+from app.domain.findings import Finding, fail, ok, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,6 +89,16 @@ ADVICE_BY_STATUS = {
     404: "there is no Messaging API at this address: check the channel's `base_url`",
 }
 REDIRECT_ADVICE = "redirects are not followed: check the channel's `base_url`"
+
+CONSOLE = "in the LINE Developers console, tab Messaging API"
+
+ADVICE_BY_REASON = {
+    "COULD_NOT_CONNECT": "check that PUBLIC_URL is reached from outside, and its certificate",
+    "REQUEST_TIMEOUT": f"if the service slept, look again; and switch on webhook redelivery {CONSOLE}",
+    "ERROR_STATUS_CODE": "401 is the chat's `secret`, which is not this channel's; 404 a service without this chat, or "
+    "an older configuration",
+}
+"""Of a delivery that LINE has tried; the reference, Test webhook endpoint."""
 
 
 class Options(BaseModel):
@@ -157,6 +169,45 @@ async def typing(address: str, account: Account, http: httpx.AsyncClient) -> Non
         )
         if not response.is_success:
             raise _failure(response)
+
+
+async def probe(door: str | None, account: Account, http: httpx.AsyncClient) -> list[Finding]:
+    """Where LINE delivers to; and where that is here, a delivery without events, which LINE makes when it is asked to.
+
+    Raises:
+        Failure: LINE does not know the token, or cannot be asked.
+    """
+    how = f"write the address into Webhook URL {CONSOLE}"
+    response = await get(http, _address("channel/webhook/endpoint", account), headers=_authorization(account))
+    if response.status_code == HTTPStatus.NOT_FOUND:
+        return [doorways.registered(None, door, how=how)]
+    if not response.is_success:
+        raise _failure(response)
+    told = json_of(response)
+    found = [doorways.registered(deliveries.name(told.get("endpoint")), door, how=how)]
+    if told.get("active") is not True:
+        found.append(fail("the webhook is switched off", f"switch on Use webhook {CONSOLE}", name="webhook"))
+    if any(one.status != "ok" for one in found):
+        return found
+    try:
+        return [*found, await _tried(account, http)]
+    except Failure as failure:
+        return [*found, finding_of(failure, name="delivery")]
+
+
+async def _tried(account: Account, http: httpx.AsyncClient) -> Finding:
+    response = await _post("channel/webhook/test", {}, account, http)
+    if not response.is_success:
+        raise _failure(response)
+    told = json_of(response)
+    if told.get("success") is True:
+        return ok("LINE has tried it, and was answered", name="delivery")
+    reason = deliveries.name(told.get("reason")) or "UNCLASSIFIED"
+    words = (
+        f"LINE has tried it in vain: {reason}, status {told.get('statusCode')} ({deliveries.text(told.get('detail'))})"
+    )
+    slow = reason == "REQUEST_TIMEOUT"
+    return (warn if slow else fail)(words, ADVICE_BY_REASON.get(reason, "look at the service's log"), name="delivery")
 
 
 def _said(event: dict[str, Any], bot: str) -> Said:
@@ -243,13 +294,17 @@ def _objects(answer: Answer) -> list[dict[str, str]]:
 async def _post(
     what: str, body: dict[str, Any], account: Account, http: httpx.AsyncClient, more: Mapping[str, str] | None = None
 ) -> httpx.Response:
-    headers = {
-        "Authorization": f"Bearer {account.token.get_secret_value()}",
-        "Content-Type": "application/json",
-        **(more or {}),
-    }
+    headers = {**_authorization(account), "Content-Type": "application/json", **(more or {})}
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return await post(http, f"{str(account.base_url).rstrip('/')}/v2/bot/{what}", content=content, headers=headers)
+    return await post(http, _address(what, account), content=content, headers=headers)
+
+
+def _address(what: str, account: Account) -> str:
+    return f"{str(account.base_url).rstrip('/')}/v2/bot/{what}"
+
+
+def _authorization(account: Account) -> dict[str, str]:
+    return {"Authorization": f"Bearer {account.token.get_secret_value()}"}
 
 
 def _replied(answer: Answer, response: httpx.Response) -> Replied:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, SecretStr
 
 from app.chats import Secrets, bytes_of, header, one_by_one
-from app.clients.http import failure_of, json_of, post, printable, retry_after
-from app.domain import deliveries, signatures, textcut
+from app.clients.http import failure_of, get, json_of, post, printable, retry_after
+from app.domain import deliveries, doorways, signatures, textcut
 from app.domain.chats import Malformed, Replied, Said
 from app.domain.errors import (
     Blocked,
@@ -26,6 +26,7 @@ from app.domain.errors import (
     SignatureError,
     TemporaryFailure,
 )
+from app.domain.findings import Finding, fail, ok, skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,6 +72,9 @@ ADVICE_BY_CODE = {
     230: "the app needs the permission pages_messaging",
 }
 REDIRECT_ADVICE = "redirects are not followed: check the chat's `base_url`"
+
+SUBSCRIBING = "subscribe the page to the app in its settings, Messenger, API settings, Add subscriptions"
+USEFUL = ("messaging_postbacks", "message_echoes")
 TOLD_LENGTH = 200
 
 
@@ -168,6 +172,25 @@ async def typing(address: str, account: Options, http: httpx.AsyncClient) -> Non
     await _post({"recipient": {"id": address}, "sender_action": "typing_on"}, account, http)
 
 
+async def probe(door: str | None, account: Options, http: httpx.AsyncClient) -> list[Finding]:  # noqa: ARG001
+    """Whose token it is, and what the page is subscribed to. Which address the app has, its token alone could ask.
+
+    Raises:
+        Failure: Facebook does not know the token, or cannot be asked.
+    """
+    page = json_of(await _get("me?fields=id,name", account, http))
+    whose = ok(f"the token is that of {deliveries.name(page.get('name')) or 'a page'}")
+    try:
+        apps = json_of(await _get("me/subscribed_apps", account, http)).get("data")
+    except PermanentFailure as failure:
+        return [whose, skipped(f"not told to this token, which lacks pages_manage_metadata ({failure})", name="events")]
+    ours = [app for app in deliveries.tables(apps) if account.app_id in {None, deliveries.name(app.get("id"))}]
+    if not ours:
+        return [whose, fail("the page is not subscribed to the app: nothing is delivered", SUBSCRIBING, name="events")]
+    fields = {field for app in ours for field in app.get("subscribed_fields") or () if isinstance(field, str)}
+    return [whose, doorways.subscribed(fields, needed=["messages"], useful=USEFUL, how=SUBSCRIBING)]
+
+
 def _entry(entry: dict[str, Any], options: Options) -> Iterator[Said]:
     page = deliveries.name(entry.get("id")) or "page"
     for event in deliveries.tables(entry.get("messaging")):
@@ -226,16 +249,28 @@ async def _post(body: dict[str, Any], account: Options, http: httpx.AsyncClient)
     """The answer to a success. The token goes into a header: addresses are written down on the way."""
     response = await post(
         http,
-        f"{str(account.base_url).rstrip('/')}/{account.version}/me/messages",
+        _address("me/messages", account),
         content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
-        headers={
-            "Authorization": f"Bearer {account.token.get_secret_value()}",
-            "Content-Type": "application/json",
-        },
+        headers={**_authorization(account), "Content-Type": "application/json"},
     )
     if not response.is_success:
         raise _failure(response, account.token.get_secret_value())
     return response
+
+
+async def _get(what: str, account: Options, http: httpx.AsyncClient) -> httpx.Response:
+    response = await get(http, _address(what, account), headers=_authorization(account))
+    if not response.is_success:
+        raise _failure(response, account.token.get_secret_value())
+    return response
+
+
+def _address(what: str, account: Options) -> str:
+    return f"{str(account.base_url).rstrip('/')}/{account.version}/{what}"
+
+
+def _authorization(account: Options) -> dict[str, str]:
+    return {"Authorization": f"Bearer {account.token.get_secret_value()}"}
 
 
 def _failure(response: httpx.Response, token: str) -> Failure:

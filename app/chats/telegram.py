@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr
 
 from app.chats import Secrets, bytes_of, header, one_by_one
 from app.clients.http import failure_of, json_of, post, wait_of
-from app.domain import deliveries, signatures, textcut
+from app.domain import deliveries, doorways, signatures, textcut
 from app.domain.chats import Malformed, Replied, Said
 from app.domain.errors import Blocked, Failure, PermanentFailure, RateLimited, SignatureError, TemporaryFailure
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.chats import Account
     from app.domain.chats import Answer, Kind
+    from app.domain.findings import Finding
 
 CHANNEL: str | None = "telegram"
 
@@ -79,6 +80,9 @@ REDIRECT_ADVICE = "redirects are not followed: check the channel's `base_url`"
 
 BLOCKING = ("chat not found", "user not found", "peer_id_invalid", "user is deactivated", "chat_write_forbidden")
 BLOCKED_ADVICE = "the person has blocked the bot, or the bot may not write in the group"
+
+SET = "tell Telegram by setWebhook, with the chat's `secret` as its secret_token (docs/guides/chats.md)"
+REFUSED_ADVICE = "401 is the secret_token, which is not the chat's `secret`; 404 the name of the chat in the address"
 
 
 def _readable(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -166,6 +170,21 @@ async def reply(answer: Answer, account: Account, http: httpx.AsyncClient) -> Re
 async def typing(address: str, account: Account, http: httpx.AsyncClient) -> None:
     """For five seconds, or until the answer."""
     await _post("sendChatAction", {**_place(address), "action": "typing"}, account, http)
+
+
+async def probe(door: str | None, account: Account, http: httpx.AsyncClient) -> list[Finding]:
+    """What Telegram knows of the webhook ("getWebhookInfo"); whether the secret is right, only a refusal tells."""
+    info = deliveries.table(json_of(await _post("getWebhookInfo", {}, account, http)).get("result"))
+    found = [doorways.registered(deliveries.name(info.get("url")), door, how=SET)]
+    if isinstance(given := info.get("allowed_updates"), list):  # absent: all that are of use
+        found.append(
+            doorways.subscribed(given, needed=["message"], useful=["callback_query", "my_chat_member"], how=SET)
+        )
+    waiting, error = info.get("pending_update_count"), deliveries.text(info.get("last_error_message"))
+    return [
+        *found,
+        doorways.delivered(waiting if isinstance(waiting, int) else 0, error, change=REFUSED_ADVICE),
+    ]
 
 
 def _said(update_id: str, told: dict[str, Any], *, kind: Kind, **more: Any) -> Said:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import httpx
 
 from app.clients.http import failure_of, host_of, json_of, post
 from app.domain.errors import PermanentFailure, TemporaryFailure, Unanswered
@@ -16,7 +19,7 @@ from app.domain.errors import PermanentFailure, TemporaryFailure, Unanswered
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import httpx
+    from app.domain.errors import Failure
 
 ADVICE_BY_STATUS = {
     401: "its `token` is wrong",
@@ -27,15 +30,21 @@ ADVICE_BY_STATUS = {
 MOST_TOKENS = 10**9
 """Of one answer; more is no count."""
 
+WORD = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+"""What an error is called. Whatever else its answer says may repeat what somebody has said, and is not told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What a model has made."""
+    """What a model has answered."""
 
-    text: str
+    text: str = ""
 
     tokens: int
-    """Read and written, as the model counts them; an estimate where it does not say."""
+    """Read and written, as the model counts them; of a text an estimate where it does not say, of an error none."""
+
+    failure: Failure | None = None
+    """Why there is no text: TemporaryFailure, or PermanentFailure where it will not answer to this."""
 
 
 async def complete(
@@ -49,7 +58,7 @@ async def complete(
     temperature: float | None,
     seconds: float,
 ) -> Completion:
-    """What the model says next.
+    """What the model says next, or that it says nothing; that may have cost something as well.
 
     Args:
         http: a client.
@@ -62,8 +71,8 @@ async def complete(
         seconds: in which it must be done.
 
     Raises:
-        TemporaryFailure: it cannot answer now, or did not in time, or said nothing.
-        PermanentFailure: it will not answer to this.
+        TemporaryFailure: it cannot be reached, or did not answer in time.
+        PermanentFailure: its address cannot be used.
     """
     asked: dict[str, Any] = {"model": model, "messages": list(messages), "max_tokens": max_tokens, "stream": False}
     if temperature is not None:
@@ -77,29 +86,47 @@ async def complete(
             response = await post(http, f"{url.rstrip('/')}/chat/completions", content=content, headers=headers)
     except TimeoutError:
         raise Unanswered(f"{host_of(url)} did not answer within {seconds:g} s") from None
+    told = json_of(response)
+    counted = _counted(told)
     if not response.is_success:
-        raise _failure(response)
-    return _completion(json_of(response), host_of(url), messages)
+        return Completion(tokens=counted or 0, failure=_failure(response, told))
+    text = _text(told).strip()
+    if counted is None:
+        counted = (sum(len(message["content"]) for message in messages) + len(text)) // 3  # no limit must be free
+    silent = None if text else TemporaryFailure(f"{host_of(url)} answered without a text")
+    return Completion(text=text, tokens=counted, failure=silent)
 
 
-def _failure(response: httpx.Response) -> Exception:
-    failure = failure_of(response)
+def _failure(response: httpx.Response, told: Mapping[str, Any]) -> Failure:
+    bare = httpx.Response(response.status_code, headers=_without_length(response), request=response.request)
+    failure, named = failure_of(bare), _named(told)
+    words = f"{failure} ({named})" if named else str(failure)
     if isinstance(failure, TemporaryFailure):
         # Its limit is nobody else's: it must not hold back the channel that the reply goes to.
-        return TemporaryFailure(str(failure), retry_after=failure.retry_after)
+        return TemporaryFailure(words, retry_after=failure.retry_after)
     advice = ADVICE_BY_STATUS.get(response.status_code)
-    return PermanentFailure(f"{failure}; {advice}" if advice else str(failure))
+    return PermanentFailure(f"{words}; {advice}" if advice else words)
 
 
-def _completion(told: Mapping[str, Any], host: str, messages: Sequence[Mapping[str, str]]) -> Completion:
-    text = _text(told).strip()
-    if not text:
-        raise TemporaryFailure(f"{host} answered without a text")
+def _without_length(response: httpx.Response) -> httpx.Headers:
+    headers = httpx.Headers(response.headers)
+    headers.pop("Content-Length", None)
+    return headers
+
+
+def _named(told: Mapping[str, Any]) -> str:
+    """The error's `type` and `code`, where they are short words: `insufficient_quota`."""
+    error = told.get("error")
+    given = error if isinstance(error, dict) else told
+    words = [str(word) for word in (given.get("type"), given.get("code")) if isinstance(word, str | int)]
+    return ", ".join(dict.fromkeys(word for word in words if WORD.fullmatch(word) and word != "error"))
+
+
+def _counted(told: Mapping[str, Any]) -> int | None:
     usage = told.get("usage")
     counted = usage.get("total_tokens") if isinstance(usage, dict) else None
-    if not isinstance(counted, int) or isinstance(counted, bool) or not 0 <= counted <= MOST_TOKENS:
-        counted = (sum(len(message["content"]) for message in messages) + len(text)) // 3  # no limit must be free
-    return Completion(text=text, tokens=counted)
+    known = isinstance(counted, int) and not isinstance(counted, bool) and 0 <= counted <= MOST_TOKENS
+    return counted if known else None
 
 
 def _text(told: Mapping[str, Any]) -> str:

@@ -92,6 +92,30 @@ class Recall:
         """
         await _answer(self._client.set(self._event(chat, event), "1", px=self._milliseconds))
 
+    async def standings(self, talks: Sequence[tuple[str, str]]) -> list[tuple[int, datetime | None]]:
+        """Of each conversation, by chat and key: how many turns are remembered, and when the last one was said.
+
+        Raises:
+            MemoryUnavailable: it cannot be asked.
+        """
+        if not talks:
+            return []
+        async with self._client.pipeline(transaction=False) as asked:
+            for chat, key in talks:
+                asked.llen(self._turns(chat, key))
+                asked.lindex(self._turns(chat, key), -1)
+            told = await _answer(asked.execute())
+        lasts = [None if written is None else _turn(written) for written in told[1::2]]
+        return [(count, last.at if last else None) for count, last in zip(told[::2], lasts, strict=True)]
+
+    async def forget(self, chat: str, key: str) -> None:
+        """Nothing was said in this conversation.
+
+        Raises:
+            MemoryUnavailable: it cannot be asked; what it has stays until it expires.
+        """
+        await _answer(self._client.delete(self._turns(chat, key)))
+
     def _turns(self, chat: str, key: str) -> str:
         return f"{self._prefix}turns:{chat}:{key}"
 

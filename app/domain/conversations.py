@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from uuid import UUID
 
 Side = Literal["person", "service", "staff"]
@@ -70,6 +70,8 @@ class Inbound:
     """By the database's clock."""
 
     reply_token: str | None = field(repr=False)
+    token_at: datetime
+    """When that came, by the database's clock."""
 
     reply: tuple[str, ...] | None = field(repr=False)
     """Frozen by an earlier try."""
@@ -87,15 +89,27 @@ class Inbound:
     paused: bool
     """A person has taken over."""
 
-    tokens_today: int
-    replies_today: int
     turns: tuple[Turn, ...] = field(repr=False)
-    """What was said before, oldest first, as far as the database remembers it."""
+    """What was said before, oldest first, as far as the database has it, and however old."""
 
     now: datetime
 
+    fleeting: bool = False
+    """To be answered and not remembered: it may hold what is not to be kept."""
 
-def newest(turns: Sequence[Turn], *more: Turn, most: int) -> tuple[Turn, ...]:
+    @property
+    def who(self) -> str:
+        """The person; where the provider does not say who it is, whoever talks in that conversation."""
+        return self.person or f"in {self.key}"
+
+
+def newest(turns: Sequence[Turn], *, most: int) -> tuple[Turn, ...]:
     """At most so many, the latest; each once; in the order in which they were told."""
-    by_mark = {turn.mark: turn for turn in (*turns, *more)}
+    by_mark = {turn.mark: turn for turn in turns}
     return tuple(by_mark.values())[-most:] if most > 0 else ()
+
+
+def remembered(turns: Sequence[Turn], *, now: datetime, keep: timedelta, most: int) -> tuple[Turn, ...]:
+    """The last of what either memory has, oldest first; none once so long was nothing said: all is forgotten at once."""
+    told = sorted(turns, key=lambda turn: turn.at)  # stable: what was remembered at one instant stays as it was
+    return newest(told, most=most) if told and told[-1].at > now - keep else ()

@@ -44,6 +44,16 @@ class Mask:
                 return self._pattern.sub(MASKED, text)
         return text
 
+    def struck(self, text: str, *, known: Iterable[str]) -> str:
+        """The same of a text for somebody who has said `known`: but for what they have said themselves.
+
+        So an answer that repeats a guess looks alike whether that was right or wrong.
+        """
+        told = "\n".join(known)
+        for pattern in filter(None, (self._escaped, self._pattern if self._wanted else None)):
+            text = pattern.sub(lambda found: found[0] if found[0] in told else MASKED, text)
+        return text
+
 
 def spelling(secret: str) -> str:
     """A pattern of a secret as it stands, and however JSON or an address escapes its characters."""

@@ -183,6 +183,11 @@ def _time_problems(name: str, module: Any, budget: timedelta) -> list[str]:
     return found
 
 
+def types_of(users_types: Mapping[str, Runnable]) -> list[str]:
+    """The names of all types but the service's own. Imports none."""
+    return list(dict.fromkeys([*BUILT_IN, *users_types]))
+
+
 def all_types(users_types: Mapping[str, Runnable]) -> dict[str, Runnable]:
     """All that this process can run: own types, and users', with those that the service brings along for them."""
     return {**own(), **_switched_off(), **users_types}

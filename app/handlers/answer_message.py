@@ -9,6 +9,7 @@ What was frozen is sent by every later try as it is. Whether an earlier try has 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,7 +35,7 @@ from app.domain.jobs import Discard, Settled
 from app.domain.textcut import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from app.clients.recall import Recall
     from app.commanding import Order
@@ -67,7 +68,7 @@ class Payload(BaseModel):
 async def handle(payload: Payload, ctx: Context) -> Outcome:
     """Commit the reply before it is sent; send it; commit what came of it together with the end of the job."""
     memory = ctx.settings.memory
-    inbound = await ctx.stores.conversations.read(payload.said, most=memory.turns, keep=memory.keep)
+    inbound = await ctx.stores.conversations.read(payload.said, most=memory.turns)
     if inbound is None or inbound.answered:
         return Discard("there is nothing to answer any more")
     chat = ctx.settings.chats.get(inbound.chat)
@@ -77,7 +78,7 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:
         understood = await commanding.understand(inbound, chat, ctx)
         if not isinstance(understood, Inbound):
             return await _Answering(ctx=ctx, inbound=inbound, chat=chat, recall=recall, talk=False).obey(understood)
-        answering_ = _Answering(ctx=ctx, inbound=understood, chat=chat, recall=recall)
+        answering_ = _Answering(ctx=ctx, inbound=understood, chat=chat, recall=recall, talk=not understood.fleeting)
         if inbound.paused:
             await answering_.end("a person answers")
             return Settled()
@@ -111,8 +112,13 @@ class _Answering:
             if not texts:
                 await self.end("nothing to say")
                 return Settled()
-            await self._stores.freeze(self.ctx.current_job, self.inbound, texts, tokens=reply.tokens)
+            return await self._frozen(texts, fault=fault)
         return await self._send(texts, fault=fault)
+
+    async def _frozen(self, texts: tuple[str, ...], **told: Any) -> Outcome:
+        """Sent, once it is committed that it is; with the token that came last."""
+        inbound = await self._stores.freeze(self.ctx.current_job, self.inbound, texts)
+        return await dataclasses.replace(self, inbound=inbound)._send(texts, **told)
 
     async def obey(self, order: Order) -> Outcome:
         """A command, also where a person of the house has taken over. It is no talk, and not remembered."""
@@ -124,8 +130,7 @@ class _Answering:
     async def _hand_over(self) -> Outcome:
         """The person is told that somebody comes, and whoever hears of alerts that somebody is wanted."""
         texts = self.inbound.reply or (chatwords.words_of(self.chat.language).handed_over,)
-        await self._stores.freeze(self.ctx.current_job, self.inbound, texts, tokens=None)
-        return await self._send(texts, fault=None, handing_over=True)
+        return await self._frozen(texts, fault=None, handing_over=True)
 
     async def _reply(self) -> Reply:
         """With the polite text where no other can be made, once the last try has come."""
@@ -150,14 +155,15 @@ class _Answering:
 
     async def _turns(self) -> Sequence[Turn]:
         """What was said before, by both memories: one of them may have been away."""
-        known = list(self.inbound.turns)  # a stable order: what was remembered at one instant stays as it was
+        known = list(self.inbound.turns)
         if self.recall is not None:
             try:
                 known += await self.recall.last(self.chat.name, self.inbound.key, most=self._most)
             except MemoryUnavailable as error:
                 log.warning("memory unavailable", extra={"reason": str(error)})
-        known.sort(key=lambda turn: turn.at)
-        return conversations.newest([turn for turn in known if turn.mark != self._mark("person")], most=self._most)
+        known = [turn for turn in known if turn.mark != self._mark("person")]
+        keep = self.ctx.settings.memory.keep
+        return conversations.remembered(known, now=self.inbound.now, keep=keep, most=self._most)
 
     def _cut(self, wholes: Sequence[str]) -> tuple[str, ...]:
         """As many messages as the provider takes at once, each as long as it takes."""
@@ -176,7 +182,7 @@ class _Answering:
             address=inbound.address,
             reply_token=inbound.reply_token if not inbound.sent else None,
             retry_key=inbound.retry_key,
-            waited=inbound.now - inbound.received_at,
+            waited=max(inbound.now - inbound.token_at, timedelta(0)),
             tried=inbound.replying_at is not None,
         )
         try:
@@ -210,7 +216,7 @@ class _Answering:
             turns.append(Turn(mark=self._mark("service"), side="service", text=text, at=inbound.now))
         turns = [turn for turn in turns if turn.text and self.talk]
         elsewhere = await self._remembered_elsewhere(turns)
-        await self._stores.answer(
+        there = await self._stores.answer(
             ctx.current_job,
             inbound,
             outcome,
@@ -220,6 +226,8 @@ class _Answering:
             tellings=notes(ctx.settings, self._wanted) if handing_over else [],
             fault=fault,
         )
+        if elsewhere and not there:
+            await self._forget()
         await self._confirm()
         if handing_over:
             ctx.tally.add("chats.handed_over")
@@ -236,14 +244,15 @@ class _Answering:
             return False
         return True
 
+    async def _forget(self) -> None:
+        """Somebody has had the conversation forgotten while it was answered."""
+        if self.recall is not None:
+            await _or_warn(self.recall.forget(self.chat.name, self.inbound.key))
+
     async def _confirm(self) -> None:
         """Only now: a copy of what is not answered yet is to be looked at."""
-        if self.recall is None:
-            return
-        try:
-            await self.recall.confirm(self.chat.name, self.inbound.event_id)
-        except MemoryUnavailable as error:
-            log.warning("memory unavailable", extra={"reason": str(error)})
+        if self.recall is not None:
+            await _or_warn(self.recall.confirm(self.chat.name, self.inbound.event_id))
 
     def _wanted(self, language: str) -> str:
         said = shorten(" ".join(self.inbound.text.split()), limit=WANTED_LENGTH, characters=4 * WANTED_LENGTH)
@@ -259,3 +268,10 @@ class _Answering:
     @property
     def _stores(self) -> Any:
         return self.ctx.stores.conversations
+
+
+async def _or_warn(told: Awaitable[None]) -> None:
+    try:
+        await told
+    except MemoryUnavailable as error:
+        log.warning("memory unavailable", extra={"reason": str(error)})

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -180,7 +181,7 @@ async def _refused(this: _Round, failure: Failure, answer: Answer) -> Settled:
         source.fingerprint,
         reason,
         host=manners.host_key(answer.url),
-        asked=manners.asked_wait(answer, now=datetime.now(UTC), every=source.every),
+        asked=manners.asked_wait(answer, now=this.state.now, every=source.every),
         jitter=ctx.random.random(),
     )
     if lasting:
@@ -216,7 +217,7 @@ def _visited(this: _Round) -> Visited:
     return Visited(
         host=this.host,
         gap=this.gap,
-        fresh_for=manners.fresh_for(last, now=datetime.now(UTC)),
+        fresh_for=manners.fresh_for(last, now=this.state.now),
         moved_to=target,
         at_once=target is not None and manners.is_upgrade(this.answers[0].url, target),
         moved_note=words.moved(language, source=source, host=host_of(target or "")),
@@ -227,7 +228,9 @@ def _visited(this: _Round) -> Visited:
 
 async def _store(this: _Round, fetched: Fetched, *, unexplained: bool = False) -> Settled:
     ctx, source = this.ctx, this.source
-    matches = await in_thread(rounds.match_all, fetched.items, source.name, ctx.settings.subscriptions)
+    matches = await in_thread(
+        partial(rounds.match_all, fetched.items, source.name, ctx.settings.subscriptions, now=this.state.now)
+    )
     marked = await in_thread(identity.marked, fetched.items, source.identity)
     language = ctx.settings.service.language
     stored = await ctx.stores.items.add_round(

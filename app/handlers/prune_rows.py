@@ -38,6 +38,7 @@ async def handle(payload: Payload, ctx: Context) -> Outcome:  # noqa: ARG001 - e
         await ctx.stores.reminders.prune(keep=kept.jobs, most=MOST),
         await ctx.stores.conversations.prune(keep=kept.conversations, most=MOST),
         await ctx.stores.watches.prune(most=MOST),
+        await ctx.stores.spendings.prune(most=MOST),
         await ctx.stores.events.prune(keep=kept.jobs, most=MOST),  # after the jobs, whose bodies these may be
     ]
     ctx.tally.add("pruned", sum(pruned))

@@ -11,45 +11,38 @@ not hide the next. To serve a further section: its name in `file.SECTIONS`, a re
 
 from __future__ import annotations
 
-from dataclasses import replace
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.settings.addresses import address_of
-from app.settings.audience import names_in, read_alerts, read_recipients, read_subscriptions
-from app.settings.calls import read_calls
-from app.settings.chats import ChatSettings, read_chats, read_memory
 from app.settings.dotenv import read_dotenv, write_missing
-from app.settings.environment import config_path_of, from_process, heartbeat_url_of, load_database, read_environment
-from app.settings.file import read_file
-from app.settings.hooks import HookSettings, read_hooks
-from app.settings.kinds import address_check, fields_of, fingerprint_of, needs_address, read_channels, read_sources
-from app.settings.marks import mark_of
-from app.settings.masks import mask_of
-from app.settings.memory import MemorySettings
-from app.settings.model import (
-    EVERYTHING,
-    INBOX,
-    ChannelSettings,
-    DatabaseAddress,
-    Environment,
-    Language,
-    LogFormat,
-    Recipient,
-    Retention,
-    Service,
-    Settings,
-    SourceSettings,
-    TickSettings,
-)
-from app.settings.problems import Problems
-from app.settings.reminders import ReminderSettings, read_reminders
-from app.settings.schedules import read_schedules
-from app.settings.sections import read_retention, read_service, read_tick
-from app.settings.table import Table
+from app.settings.environment import from_process, heartbeat_url_of, listening, load_database
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from app.settings.addresses import address_of
+    from app.settings.chats import ChatSettings
+    from app.settings.hooks import HookSettings
+    from app.settings.kinds import fingerprint_of
+    from app.settings.marks import mark_of
+    from app.settings.memory import MemorySettings
+    from app.settings.model import (
+        EVERYTHING,
+        INBOX,
+        ChannelSettings,
+        DatabaseAddress,
+        Environment,
+        Language,
+        LogFormat,
+        Recipient,
+        Retention,
+        Service,
+        Settings,
+        SourceSettings,
+        TickSettings,
+    )
+    from app.settings.reminders import ReminderSettings
 
 __all__ = [
     "EVERYTHING",
@@ -73,12 +66,45 @@ __all__ = [
     "fingerprint_of",
     "from_process",
     "heartbeat_url_of",
+    "listening",
     "load",
     "load_database",
     "mark_of",
     "read_dotenv",
     "write_missing",
 ]
+
+MODULES = MappingProxyType(
+    {
+        "EVERYTHING": "app.settings.model",
+        "INBOX": "app.settings.model",
+        "ChannelSettings": "app.settings.model",
+        "ChatSettings": "app.settings.chats",
+        "DatabaseAddress": "app.settings.model",
+        "Environment": "app.settings.model",
+        "HookSettings": "app.settings.hooks",
+        "Language": "app.settings.model",
+        "LogFormat": "app.settings.model",
+        "MemorySettings": "app.settings.memory",
+        "Recipient": "app.settings.model",
+        "ReminderSettings": "app.settings.reminders",
+        "Retention": "app.settings.model",
+        "Service": "app.settings.model",
+        "Settings": "app.settings.model",
+        "SourceSettings": "app.settings.model",
+        "TickSettings": "app.settings.model",
+        "address_of": "app.settings.addresses",
+        "fingerprint_of": "app.settings.kinds",
+        "mark_of": "app.settings.marks",
+    }
+)
+"""Where what is not needed to open a port is found: it is imported by who asks for it first."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(MODULES[name]), name)
 
 
 def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
@@ -91,42 +117,6 @@ def load(environ: Mapping[str, str], *, need: Collection[str] = ()) -> Settings:
     Raises:
         ConfigError: with every problem of the environment and of the file, and never a secret.
     """
-    problems = Problems()
-    path = config_path_of(environ)
-    environment = read_environment(environ, path, problems, need=need)
-    root = read_file(path, environ, problems) or Table(str(path), (), {}, problems)
-    service = read_service(root.table("service"), path.parent)
-    sources = read_sources(root, deny_private=service.deny_private)
-    channels = read_channels(root)
-    addressed = dict.fromkeys(names_in(root, "channels"), False)
-    addressed |= {name: needs_address(channel) for name, channel in channels.items()}
-    checks = {name: check for name, channel in channels.items() if (check := address_check(channel))}
-    recipients = read_recipients(root, service, addressed, checks)
-    tick = read_tick(root.table("tick"), environment.public_url)
-    alerts, repeat_alerts = read_alerts(root.table("alerts"), recipients)
-    memory = read_memory(root.table("memory"))
-    chats = read_chats(root, channels, names_in(root, "channels"), service, path.parent)
-    settings = Settings(
-        service=service,
-        tick=tick,
-        sources=MappingProxyType(sources),
-        channels=MappingProxyType(channels),
-        recipients=MappingProxyType(recipients),
-        subscriptions=tuple(
-            read_subscriptions(root, names_in(root, "sources"), recipients, fields_of(sources), path.parent)
-        ),
-        alerts=alerts,
-        repeat_alerts=repeat_alerts,
-        mask=mask_of(environment, root.values, [*sources.values(), *channels.values(), *chats.values()]),
-        mark=mark_of(path),
-        retention=replace(read_retention(root.table("retention")), conversations=memory.keep),
-        environment=environment,
-        reminders=MappingProxyType(read_reminders(root)),
-        schedules=MappingProxyType(read_schedules(root, service.timezone, tick.expected_every)),
-        hooks=MappingProxyType(read_hooks(root)),
-        calls=read_calls(root),
-        chats=MappingProxyType(chats),
-        memory=memory,
-    )
-    problems.finish()
-    return settings
+    from app.settings.whole import load as load_whole  # noqa: PLC0415
+
+    return load_whole(environ, need=need)

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from app.settings.dotenv import read_dotenv
-from app.settings.model import DatabaseAddress, Environment
-from app.settings.problems import shown
-from app.settings.table import has_control
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from app.settings.model import LogFormat
+    from app.settings.model import DatabaseAddress, Environment, LogFormat
     from app.settings.problems import Problems
 
 DOTENV = Path(".env")
@@ -24,10 +21,15 @@ SECRET_LENGTH = 16
 """Characters that a bearer token has at least; shorter ones can be guessed."""
 
 MAKE_SECRET = "make one with: openssl rand -hex 32"  # noqa: S105 - how to, not what
+COPY_KEY = "copy it from the QStash console"
+
+QSTASH_KEYS = ("QSTASH_CURRENT_SIGNING_KEY", "QSTASH_NEXT_SIGNING_KEY")
 
 PLACEHOLDERS = frozenset({"none", "null", "undefined", "nil", "nan", "false", "true"})
 """What programs write into a variable that they have no value for."""
 
+ON = ("1", "true", "yes", "on")
+OFF = ("0", "false", "no", "off")
 LOG_FORMATS = ("json", "console")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 REDIS_SCHEMES = ("redis", "rediss")
@@ -46,9 +48,12 @@ def from_process(dotenv: Path = DOTENV) -> dict[str, str]:
 
 def load_database(environ: Mapping[str, str]) -> DatabaseAddress:
     """The database's addresses and nothing else: no configuration file and no secret need be there."""
+    from app.settings.model import DatabaseAddress  # noqa: PLC0415 - here and below: who binds a port waits for none
+
     return DatabaseAddress(
         url=_unquoted(_get(environ, "DATABASE_URL")),
         migration_url=_unquoted(_get(environ, "MIGRATION_DATABASE_URL")),
+        auto_migrate=(_get(environ, "AUTO_MIGRATE") or "").lower() in ON,
     )
 
 
@@ -56,6 +61,8 @@ def read_environment(
     environ: Mapping[str, str], config_path: Path, problems: Problems, *, need: Collection[str]
 ) -> Environment:
     """`need` names the variables that the caller cannot do without. Problems are told, not raised."""
+    from app.settings.model import Environment  # noqa: PLC0415
+
     for name in sorted(need):
         if not _get(environ, name):
             remedy = MAKE_SECRET if name in {"CRON_SECRET", "API_TOKEN"} else "set it"
@@ -69,11 +76,13 @@ def read_environment(
     return Environment(
         database_url=database.url,
         migration_database_url=database.migration_url,
+        auto_migrate=_choice(environ, "AUTO_MIGRATE", (*ON, *OFF), "0", problems) in ON,
         cron_secrets=cron_secrets,
         api_token=api_token,
+        qstash_keys=_qstash_keys(environ, problems),
         config_path=config_path,
         port=_port(environ, problems),
-        host=_get(environ, "HOST") or "0.0.0.0",  # noqa: S104 - a container is reached from outside
+        host=_host(environ),
         public_url=_address(environ, "PUBLIC_URL", problems),
         log_format=cast("LogFormat", _choice(environ, "LOG_FORMAT", LOG_FORMATS, "json", problems)),
         log_level=_choice(environ, "LOG_LEVEL", LOG_LEVELS, "INFO", problems),
@@ -85,6 +94,12 @@ def read_environment(
 def config_path_of(environ: Mapping[str, str]) -> Path:
     """Where the configuration file is, as it was given: relative to the working directory."""
     return Path(_get(environ, "WAKEBELL_CONFIG") or "wakebell.toml")
+
+
+def listening(environ: Mapping[str, str]) -> tuple[str, int] | None:
+    """Host and port, for who listens before the rest is read; None: the port is none."""
+    port = _port_of(_get(environ, "PORT") or "8080")
+    return None if port is None else (_host(environ), port)
 
 
 def heartbeat_url_of(environ: Mapping[str, str]) -> str | None:
@@ -105,31 +120,58 @@ def _unquoted(url: str | None) -> str | None:
     return url
 
 
-def _secret(environ: Mapping[str, str], name: str, problems: Problems) -> bytes | None:
-    """The bearer token as bytes, which may be any but control characters; None where it is not set or is refused."""
+def _qstash_keys(environ: Mapping[str, str], problems: Problems) -> tuple[bytes, ...]:
+    """Those that sign QStash's rings; the console shows them in quotes, which some hosts keep."""
+    unquoted = {name: _unquoted(_get(environ, name)) or "" for name in QSTASH_KEYS}
+    keys = [_secret(unquoted, name, problems, remedy=COPY_KEY) for name in QSTASH_KEYS]
+    named = next((name for name in QSTASH_KEYS if unquoted[name]), None)
+    if named is not None and _get(environ, "PUBLIC_URL") is None:
+        remedy = "set it to the address that QStash rings, which it signs, or remove the key"
+        problems.add("PUBLIC_URL", f"is not set, and {named} is; {remedy}")
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+def _secret(environ: Mapping[str, str], name: str, problems: Problems, *, remedy: str = MAKE_SECRET) -> bytes | None:
+    """A secret as bytes, which may be any but control characters; None where it is not set or is refused."""
+    from app.settings.table import has_control  # noqa: PLC0415
+
     secret = _get(environ, name)
     if secret is None:
         return None
     if secret.lower() in PLACEHOLDERS:
-        problems.add(name, f"holds a placeholder, as programs write it for a missing value; {MAKE_SECRET}")
+        problems.add(name, f"holds a placeholder, as programs write it for a missing value; {remedy}")
     elif len(secret) < SECRET_LENGTH:
-        problems.add(name, f"is shorter than {SECRET_LENGTH} characters and could be guessed; {MAKE_SECRET}")
+        problems.add(name, f"is shorter than {SECRET_LENGTH} characters and could be guessed; {remedy}")
     elif has_control(secret):
-        problems.add(name, f"holds a line end or another control character, which no header can carry; {MAKE_SECRET}")
+        problems.add(name, f"holds a line end or another control character, which no header can carry; {remedy}")
     else:
         return secret.encode("utf-8", "surrogateescape")  # the very bytes of the environment, UTF-8 or not
     return None
 
 
+def _host(environ: Mapping[str, str]) -> str:
+    return _get(environ, "HOST") or "0.0.0.0"  # noqa: S104 - a container is reached from outside
+
+
 def _port(environ: Mapping[str, str], problems: Problems) -> int:
+    from app.settings.problems import shown  # noqa: PLC0415
+
     text = _get(environ, "PORT") or "8080"
-    if text.isascii() and text.isdigit() and len(text) <= len("65535") and int(text) in PORTS:
-        return int(text)
+    if (port := _port_of(text)) is not None:
+        return port
     problems.add("PORT", f"must be a whole number from 1 to {PORTS[-1]}, not {shown(text)}; set PORT=8080 or remove it")
     return 8080
 
 
+def _port_of(text: str) -> int | None:
+    if text.isascii() and text.isdigit() and len(text) <= len("65535") and int(text) in PORTS:
+        return int(text)
+    return None
+
+
 def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...], default: str, problems: Problems) -> str:
+    from app.settings.problems import shown  # noqa: PLC0415
+
     text = _get(environ, name) or default
     for choice in choices:
         if text.lower() == choice.lower():

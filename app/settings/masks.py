@@ -34,6 +34,21 @@ def mask_of(
     return Mask(found)
 
 
+def secrets_of(
+    environment: Environment,
+    values: Mapping[str, Any],
+    kinds: Iterable[SourceSettings | ChannelSettings | ChatSettings],
+) -> Mask:
+    """Takes those alone out by which somebody proves who they are: addresses and ids may well be told to people."""
+    found = {*_of_environment(environment), *_from_environment(values.get("hooks"))}
+    for kind in kinds:
+        found.update(_of_options(kind.options))
+        model = getattr(kind, "model", None)
+        if model is not None and model.token is not None:
+            found.add(model.token)
+    return Mask(found)
+
+
 def _of_environment(environment: Environment) -> Iterator[str]:
     """The fields that do not show in its repr; of addresses also the password alone, as it is written and as it is."""
     for field in fields(environment):

@@ -181,6 +181,9 @@ class DatabaseAddress:
     migration_url: str | None = field(default=None, repr=False)
     """A direct address for migrations; None: `url`."""
 
+    auto_migrate: bool = False
+    """Whether a process that finds the schema missing or behind brings it up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
@@ -189,10 +192,16 @@ class Environment:
     database_url: str | None = field(default=None, repr=False)
     migration_database_url: str | None = field(default=None, repr=False)
 
+    auto_migrate: bool = False
+    """Whether a process that finds the schema missing or behind brings it up."""
+
     cron_secrets: tuple[bytes, ...] = field(default=(), repr=False)
     """The current one, then the previous one while it is set. Empty only where nobody asked for it."""
 
     api_token: bytes | None = field(default=None, repr=False)
+
+    qstash_keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """Each of them signs rings of QStash, the current one and the next; with one of them, `public_url` is set."""
 
     config_path: Path
     port: int = 8080
@@ -237,6 +246,9 @@ class Settings:
 
     mask: Mask = field(default=NO_MASK, repr=False, compare=False)
     """Takes every secret that is configured out of a text."""
+
+    secrets: Mask = field(default=NO_MASK, repr=False, compare=False)
+    """The same, but for addresses and ids: of what is said to people."""
 
     mark: str | None = field(default=None, compare=False)
     """Of the file's content as it was read; None: there is none."""

@@ -6,24 +6,21 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
-
 from app.domain.alerts import MOST_KEPT, SOURCE_FAILURES, Incident, News, Sign, Undelivered
 from app.stores import parked, sql
 from app.stores.database import rows
 from app.stores.messages import add_in
+from app.stores.sql import text
 from app.stores.text import array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime, timedelta
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.alerts import Well
     from app.domain.messages import Body
     from app.domain.parked import Parked
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("alerts")
 
@@ -157,7 +154,7 @@ def _unknown(nobodys: Parked | None) -> list[Sign]:
 
 
 async def _judged(
-    db: AsyncConnection,
+    db: Connection,
     params: dict[str, Any],
     compose: Callable[[News], list[Telling]],
     nobodys: Parked | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.chats import Said
     from app.domain.jobs import Job
     from app.stores.alerts import Telling
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("conversations")
 
@@ -58,32 +57,32 @@ class Conversations:
             for row in found
         ]
 
-    async def pause(self, chat: str, keys: Collection[str], *, wait: timedelta) -> None:
-        """The service does not answer in these conversations before `wait` is over: a person does."""
+    async def pause(self, chat: str, keys: Collection[str], *, wait: timedelta) -> datetime | None:
+        """The service does not answer in these conversations before `wait` is over: a person does.
+
+        Returns since when, by the database's clock; None: none of them is there.
+        """
         params = {"chat": chat, "keys": array(sorted(keys)), "seconds": wait.total_seconds()}
-        await self._database.fetch(SQL["pause"], params)
+        paused: list[dict[str, Any]] = await self._database.fetch(SQL["pause"], params)
+        return paused[0]["now"] if paused else None
 
-    async def resume(self, chat: str, key: str) -> bool:
-        """Whether it was paused."""
-        return bool(await self._database.fetch(SQL["resume"], {"chat": chat, "key": key}))
-
-    async def read(self, said: int, *, most: int, keep: timedelta) -> Inbound | None:
-        """A message and the last `most` turns of its conversation; None: it is not there any more."""
-        params = {"id": said, "most": most, "keep_seconds": keep.total_seconds()}
-        found = await self._database.fetch(SQL["read"], params)
+    async def read(self, said: int, *, most: int) -> Inbound | None:
+        """A message and the last `most` turns of its conversation, however old; None: it is not there any more."""
+        found = await self._database.fetch(SQL["read"], {"id": said, "most": most})
         return _inbound(found[0]) if found else None
 
-    async def freeze(self, job: Job, inbound: Inbound, texts: Sequence[str], *, tokens: int | None) -> None:
-        """Commit the reply and that it is being sent, before it is. `tokens`: what it has cost, if a model has made it.
+    async def freeze(self, job: Job, inbound: Inbound, texts: Sequence[str]) -> Inbound:
+        """Commit the reply and that it is being sent, before it is.
+
+        Returns the message with the token that the reply is to be sent with: it may have come again meanwhile.
 
         Raises:
             LeaseLost: the job is another one's; nothing may be sent.
         """
         async with self._database.transaction() as db:
+            await hold_in(db, inbound)
             await jobs.lock_in(db, job)
-            await freeze_in(db, inbound.id, texts)
-            if tokens is not None:
-                await db.execute(SQL["spend"], {"conversation": inbound.conversation_id, "tokens": tokens})
+            return await freeze_in(db, inbound, texts)
 
     async def progress(self, job: Job, inbound: Inbound, *, sent: int) -> None:
         """So many texts of the reply have arrived, and the next one has not.
@@ -92,6 +91,7 @@ class Conversations:
             LeaseLost: the job is another one's.
         """
         async with self._database.transaction() as db:
+            await hold_in(db, inbound)
             await jobs.lock_in(db, job)
             await db.execute(SQL["progress"], {"id": inbound.id, "sent": sent})
 
@@ -106,8 +106,10 @@ class Conversations:
         pause: timedelta | None = None,
         tellings: Sequence[Telling] = (),
         fault: str | None = None,
-    ) -> None:
+    ) -> bool:
         """There is nothing more to do about the message: its turns are remembered, `most` in all. Finishes the job.
+
+        False: the conversation was forgotten meanwhile, and nothing of it is remembered.
 
         Args:
             job: that had the message.
@@ -123,9 +125,11 @@ class Conversations:
             LeaseLost: another one has the job; nothing is written.
         """
         async with self._database.transaction() as db:
+            there = await hold_in(db, inbound)
             await jobs.lock_in(db, job)
-            await db.execute(SQL["answer"], {"id": inbound.id, "outcome": outcome})
-            await _remember_in(db, inbound.conversation_id, turns, most)
+            about = {"id": inbound.id, "conversation": inbound.conversation_id, "outcome": outcome}
+            await db.execute(SQL["answer"], about)
+            await _remember_in(db, inbound.conversation_id, turns if there else (), most)
             if pause is not None:
                 params = {"chat": inbound.chat, "keys": array([inbound.key]), "seconds": pause.total_seconds()}
                 await db.execute(SQL["pause"], params)
@@ -142,19 +146,20 @@ class Conversations:
                 await jobs.finish_in(db, job, "done", result={"outcome": outcome})
             else:
                 await jobs.finish_in(db, job, "failed", error=fault, result={"outcome": outcome})
+        return there
 
     async def remember(self, chat: str, key: str, turns: Sequence[Turn], *, most: int) -> None:
         """Add turns to a conversation that is there."""
         async with self._database.transaction() as db:
             found = await rows(db, SQL["conversation"], {"chat": chat, "key": key})
-            if found:
+            if found and turns:
                 await _remember_in(db, found[0]["id"], turns, most)
 
-    async def superseded(self, chat: str, key: str, kinds: Collection[str], at: datetime) -> bool:
-        """Whether something of these kinds was said in this conversation later than `at`."""
-        params = {"chat": chat, "key": key, "kinds": array(sorted(kinds)), "at": at}
-        [found] = await self._database.fetch(SQL["superseded"], params)
-        return bool(found["superseded"])
+    async def latest(self, chat: str, key: str, kinds: Collection[str]) -> str | None:
+        """Which of these kinds was said last in this conversation, by the provider's clock; None: none of them."""
+        params = {"chat": chat, "key": clean(key, limit=500), "kinds": array(sorted(kinds))}
+        found = await self._database.fetch(SQL["latest"], params)
+        return str(found[0]["kind"]) if found else None
 
     async def prune(self, *, keep: timedelta, most: int) -> int:
         """Forget at most `most` conversations in which nothing was said for so long, and what was delivered by then."""
@@ -168,12 +173,21 @@ def queue_of(chat: str) -> str:
     return f"{QUEUE}{chat}"
 
 
-async def freeze_in(db: AsyncConnection, said: int, texts: Sequence[str]) -> None:
+async def hold_in(db: Connection, inbound: Inbound) -> bool:
+    """Whether the message's conversation is there still. First in every transaction that writes of one: its row is locked
+    before messages and jobs, as `keep` does, so that none of them waits for another in a circle.
+    """
+    return bool(await rows(db, SQL["hold"], {"conversation": inbound.conversation_id}))
+
+
+async def freeze_in(db: Connection, inbound: Inbound, texts: Sequence[str]) -> Inbound:
     """The reply to a message, as it will be sent; the first one that was made stays."""
-    await db.execute(SQL["freeze"], {"id": said, "reply": json.dumps([clean(text) for text in texts])})
+    params = {"id": inbound.id, "reply": json.dumps([clean(text) for text in texts])}
+    frozen = await rows(db, SQL["freeze"], params)
+    return dataclasses.replace(inbound, **frozen[0]) if frozen else inbound
 
 
-async def _remember_in(db: AsyncConnection, conversation: int, turns: Sequence[Turn], most: int) -> None:
+async def _remember_in(db: Connection, conversation: int, turns: Sequence[Turn], most: int) -> None:
     if not turns:
         return
     given = [

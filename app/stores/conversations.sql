@@ -1,7 +1,9 @@
 -- name: keep
 -- What a provider has delivered: each event once, by the name it gave it, and for each message a job that answers it,
--- behind those of its conversation. Copies that come at once wait for each other at the conversation's row. Whoever
--- says something more, or whose message comes again, is not to wait for the time of a reply that failed.
+-- behind those of its conversation. Copies that come at once wait for each other at the conversation's row, which everyone
+-- locks first who writes of one: then messages, then jobs. Whoever says something more, or whose message comes again, is
+-- not to wait for the time of a reply that failed; and of a message that comes again before its reply is being sent, the
+-- new reply token counts.
 WITH given AS MATERIALIZED (
     SELECT g.place, g.event, g.kind, g.key, g.address, g.person, g.text, g.reply_token, g.at
     FROM jsonb_to_recordset(CAST(CAST(:given AS text) AS jsonb)) AS g (
@@ -12,8 +14,19 @@ WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (given.key) CAST(:chat AS text), given.key, given.address
     FROM given
     ORDER BY given.key, given.place DESC
-    ON CONFLICT (chat, key) DO UPDATE SET last_at = now(), address = coalesce(excluded.address, c.address)
+    ON CONFLICT (chat, key) DO UPDATE SET
+        last_at = CASE
+            WHEN EXISTS (SELECT FROM given WHERE given.key = c.key AND given.kind IN ('message', 'staff')) THEN now()
+            ELSE c.last_at
+        END,
+        address = coalesce(excluded.address, c.address)
     RETURNING c.id, c.key
+), renewed AS (
+    UPDATE wakebell.said SET reply_token = given.reply_token, token_at = now()
+    FROM given
+    WHERE said.chat = CAST(:chat AS text) AND said.event_id = given.event
+      AND said.answered_at IS NULL AND said.replying_at IS NULL
+      AND given.reply_token IS NOT NULL AND given.reply_token IS DISTINCT FROM said.reply_token
 ), fresh AS (
     INSERT INTO wakebell.said (
         conversation_id, chat, event_id, kind, address, person, text, reply_token, said_at, answered_at, outcome
@@ -63,28 +76,32 @@ LEFT JOIN wakebell.said AS known ON known.chat = CAST(:chat AS text) AND known.e
 ORDER BY given.place;
 
 -- name: pause
--- A person has taken over in these conversations, for so long from now on.
-UPDATE wakebell.conversations SET
+-- A person has taken over in these conversations, for so long from now on. Several at once lock them in one order.
+WITH meant AS MATERIALIZED (
+    SELECT c.id
+    FROM wakebell.conversations AS c
+    WHERE c.chat = CAST(:chat AS text) AND c.key = ANY (CAST(CAST(:keys AS text) AS text[]))
+    ORDER BY c.key
+    FOR NO KEY UPDATE
+)
+UPDATE wakebell.conversations AS c SET
     paused_until = greatest(paused_until, now() + make_interval(secs => CAST(:seconds AS double precision)))
-WHERE chat = CAST(:chat AS text) AND key = ANY (CAST(CAST(:keys AS text) AS text[]))
-RETURNING key;
+FROM meant
+WHERE c.id = meant.id
+RETURNING c.key, now() AS now;
 
--- name: resume
--- The service answers again.
-UPDATE wakebell.conversations SET paused_until = NULL
-WHERE chat = CAST(:chat AS text) AND key = CAST(:key AS text) AND paused_until > now()
-RETURNING key;
+-- name: hold
+-- Whether the conversation is there still; nobody else writes of it before this transaction ends.
+SELECT c.id FROM wakebell.conversations AS c WHERE c.id = CAST(:conversation AS bigint) FOR NO KEY UPDATE;
 
 -- name: read
--- A message with its conversation, and the last turns of it that are not forgotten yet.
+-- A message with its conversation, and the last turns of it.
 SELECT
     s.id, s.chat, s.conversation_id, c.key, s.event_id, s.address, s.person, s.text,
-    coalesce(s.said_at, s.received_at) AS said_at, s.received_at, s.reply_token, CAST(s.reply AS text) AS reply, s.sent,
-    s.retry_key,
-    s.replying_at, s.answered_at IS NOT NULL AS answered,
+    coalesce(s.said_at, s.received_at) AS said_at, s.received_at, s.reply_token,
+    coalesce(s.token_at, s.received_at) AS token_at, CAST(s.reply AS text) AS reply, s.sent, s.retry_key, s.replying_at,
+    s.answered_at IS NOT NULL AS answered,
     coalesce(c.paused_until > now(), false) AS paused,
-    CASE WHEN c.spent_on = CAST(now() AT TIME ZONE 'UTC' AS date) THEN c.tokens ELSE 0 END AS tokens_today,
-    CASE WHEN c.spent_on = CAST(now() AT TIME ZONE 'UTC' AS date) THEN c.replies ELSE 0 END AS replies_today,
     (
         SELECT CAST(json_agg(json_build_array(last.mark, last.side, last.text, last.said_at) ORDER BY last.id) AS text)
         FROM (
@@ -94,7 +111,6 @@ SELECT
             ORDER BY t.id DESC
             LIMIT CAST(:most AS integer)
         ) AS last
-        WHERE last.said_at > now() - make_interval(secs => CAST(:keep_seconds AS double precision))
     ) AS turns,
     now() AS now
 FROM wakebell.said AS s
@@ -102,22 +118,15 @@ JOIN wakebell.conversations AS c ON c.id = s.conversation_id
 WHERE s.id = CAST(:id AS bigint);
 
 -- name: freeze
--- The reply as it will be sent, whoever sends it; the first one that was made stays.
+-- The reply as it will be sent, whoever sends it, and the token that it is sent with; the first one that was made stays.
 UPDATE wakebell.said SET reply = coalesce(reply, CAST(CAST(:reply AS text) AS jsonb)), replying_at = coalesce(replying_at, now())
-WHERE id = CAST(:id AS bigint);
+WHERE id = CAST(:id AS bigint)
+RETURNING reply_token, coalesce(token_at, received_at) AS token_at;
 
 -- name: progress
 -- So many texts of the reply are with the provider; the others are sent under another key.
 UPDATE wakebell.said SET sent = CAST(:sent AS integer), replying_at = NULL, retry_key = gen_random_uuid()
 WHERE id = CAST(:id AS bigint);
-
--- name: spend
--- What making the reply has cost, on this day in UTC.
-UPDATE wakebell.conversations SET
-    tokens = CASE WHEN spent_on = CAST(now() AT TIME ZONE 'UTC' AS date) THEN tokens ELSE 0 END + CAST(:tokens AS bigint),
-    replies = CASE WHEN spent_on = CAST(now() AT TIME ZONE 'UTC' AS date) THEN replies ELSE 0 END + 1,
-    spent_on = CAST(now() AT TIME ZONE 'UTC' AS date)
-WHERE id = CAST(:conversation AS bigint);
 
 -- name: remember
 -- These turns, each once, in their order; and only the last ones are kept.
@@ -145,30 +154,40 @@ WHERE t.conversation_id = CAST(:conversation AS bigint)
   );
 
 -- name: answer
--- There is nothing more to do about this message: that it was there is kept, what was said is for the memory.
+-- There is nothing more to do about this message: that it was there is kept, what was said is for the memory, which is
+-- forgotten so long after the last thing said.
+WITH told AS (
+    UPDATE wakebell.conversations SET last_at = now() WHERE id = CAST(:conversation AS bigint)
+)
 UPDATE wakebell.said SET
     answered_at = now(), outcome = CAST(:outcome AS text), text = '', reply = NULL, reply_token = NULL
 WHERE id = CAST(:id AS bigint) AND answered_at IS NULL;
 
 -- name: conversation
--- Its id, by the name that the provider gives it.
-SELECT id FROM wakebell.conversations WHERE chat = CAST(:chat AS text) AND key = CAST(:key AS text);
+-- Its id, by the name that the provider gives it; locked, as everyone does who writes of one.
+SELECT id FROM wakebell.conversations WHERE chat = CAST(:chat AS text) AND key = CAST(:key AS text) FOR NO KEY UPDATE;
 
--- name: superseded
--- Whether something of these kinds was said in this conversation after that.
-SELECT EXISTS (
-    SELECT FROM wakebell.said AS s
-    JOIN wakebell.conversations AS c ON c.id = s.conversation_id
-    WHERE c.chat = CAST(:chat AS text) AND c.key = CAST(:key AS text)
-      AND s.kind = ANY (CAST(CAST(:kinds AS text) AS text[])) AND s.said_at > CAST(:at AS timestamptz)
-) AS superseded;
+-- name: latest
+-- Of what was said in this conversation of these kinds, which is the last by the provider's clock.
+SELECT s.kind
+FROM wakebell.said AS s
+JOIN wakebell.conversations AS c ON c.id = s.conversation_id
+WHERE c.chat = CAST(:chat AS text) AND c.key = CAST(:key AS text)
+  AND s.kind = ANY (CAST(CAST(:kinds AS text) AS text[]))
+ORDER BY coalesce(s.said_at, s.received_at) DESC, s.id DESC
+LIMIT 1;
 
 -- name: prune
 -- Conversations in which nothing was said for so long, with all that belongs to them; and what was delivered so long ago.
--- Where somebody still watches something, or a person has taken over, only the turns go; and it is looked at again after
--- as long.
+-- Where somebody still watches something, a person has taken over, or a message waits for its reply, only the turns go; and
+-- it is looked at again after as long. What nobody answers any more has had its time as well.
 WITH silent AS MATERIALIZED (
-    SELECT c.id, coalesce(c.paused_until > now(), false) OR watched.id IS NOT NULL AS kept
+    SELECT
+        c.id,
+        coalesce(c.paused_until > now(), false) OR watched.id IS NOT NULL OR EXISTS (
+            SELECT FROM wakebell.jobs AS j
+            WHERE j.serial_key = 'wakebell.chat:' || c.id AND j.status IN ('pending', 'running')
+        ) AS kept
     FROM wakebell.conversations AS c
     LEFT JOIN LATERAL (
         SELECT w.id FROM wakebell.watches AS w WHERE w.conversation_id = c.id LIMIT 1
@@ -195,5 +214,20 @@ WITH silent AS MATERIALIZED (
         LIMIT :most
         FOR UPDATE SKIP LOCKED))
     RETURNING id
+), given_up AS (
+    DELETE FROM wakebell.said WHERE id = ANY (ARRAY(
+        SELECT s.id FROM wakebell.said AS s
+        WHERE s.received_at < now() - make_interval(secs => CAST(:keep_seconds AS double precision))
+          AND s.answered_at IS NULL
+          AND NOT EXISTS (
+              SELECT FROM wakebell.jobs AS j
+              WHERE j.type = 'answer_message' AND j.unique_key = CAST(s.id AS text) AND j.status IN ('pending', 'running')
+          )
+        ORDER BY s.received_at
+        LIMIT :most
+        FOR UPDATE OF s SKIP LOCKED))
+    RETURNING id
 )
-SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM kept) + (SELECT count(*) FROM heard) AS pruned;
+SELECT
+    (SELECT count(*) FROM old) + (SELECT count(*) FROM kept) + (SELECT count(*) FROM heard)
+    + (SELECT count(*) FROM given_up) AS pruned;

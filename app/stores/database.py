@@ -1,8 +1,9 @@
 """The way to PostgreSQL: right through a transaction pooler, and let go when nobody needs it.
 
-No session state at all: both statement caches are off, nothing is `SET`, and the only start-up parameter is
-`application_name`. A call of one statement runs under AUTOCOMMIT; several share a transaction that begins with
-one SELECT of local time-outs.
+No session state at all: asyncpg's statement cache is off, nothing is `SET`, and the only start-up parameter is
+`application_name`. A call of one statement is its own transaction; several share one that begins with one SELECT of
+local time-outs. The service's own statements go to asyncpg as they are; handlers of users are given SQLAlchemy's
+connection, which is imported then.
 """
 
 from __future__ import annotations
@@ -10,30 +11,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event, text
-from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, InvalidRequestError
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.util import greenlet_spawn
+import asyncpg
 
 from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
 from app.stores.address import parse
+from app.stores.pool import Pool
+from app.stores.sql import Statement, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from sqlalchemy import TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-    from sqlalchemy.pool import ConnectionPoolEntry
-
-    Connection = AsyncConnection
-    """What a handler is given in `ctx.transaction()`."""
 
     from app.stores.address import Address
+
+    HandlersConnection = AsyncConnection
+    """What a handler is given in `ctx.transaction()`."""
 
 log = logging.getLogger(__name__)
 
@@ -49,13 +47,28 @@ SERIALIZATION_TRIES = 8
 STATEMENT_SECONDS = 15.0
 """No statement of ours needs a second; one that takes this long stands behind somebody's lock."""
 
-FRESH_SECONDS = 1.0
-"""A connection that was used so lately, and was not seen to be closed, is believed to live."""
-
 TIMEOUTS = text(
     "SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '5s', true), "
     "set_config('idle_in_transaction_session_timeout', '30s', true)",
 )
+
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+"""What a statement may end with."""
+
+
+class Connection:
+    """What stores are given within a transaction."""
+
+    __slots__ = ("_driver",)
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    async def execute(self, statement: Statement, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a statement; none for one that returns nothing."""
+        return await _asked(self._driver, statement, params)
 
 
 class Database:
@@ -63,7 +76,8 @@ class Database:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._engine = _engine(address)
+        self.pool = Pool(self._made)
+        self._engine: AsyncEngine | None = None
         self._users = 0
         self.schema_known = False
 
@@ -81,8 +95,10 @@ class Database:
             if self._users == 0:
                 await self.dispose()
 
-    async def fetch(self, statement: TextClause, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of one statement, which is its own transaction.
+    async def fetch(
+        self, statement: Statement | TextClause, params: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows of one statement, which is its own transaction. Handlers may give one of SQLAlchemy's.
 
         Raises:
             DatabaseUnavailable: no connection within 10 s, or it broke; whether the statement took effect is not
@@ -90,7 +106,10 @@ class Database:
         """
         for last in (*[False] * SERIALIZATION_TRIES, True):
             try:
-                async with self._connection("AUTOCOMMIT") as connection:
+                if isinstance(statement, Statement):
+                    async with self._taken() as driver:
+                        return await _asked(driver, statement, params)
+                async with self._viewed("AUTOCOMMIT") as connection:
                     return await rows(connection, statement, params)
             except DatabaseUnavailable as error:
                 if last or not faults.is_serialization(error.__cause__):
@@ -99,14 +118,31 @@ class Database:
         raise AssertionError("the loop returns or raises")
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+    async def transaction(self) -> AsyncIterator[Connection]:
         """Several statements, one commit at the end; an exception rolls back.
 
         Raises:
             DatabaseUnavailable: as for `fetch`.
         """
-        async with self._connection("READ COMMITTED") as connection, connection.begin():
-            await connection.execute(TIMEOUTS)
+        async with self._taken() as driver:
+            await driver.execute(f"{BEGIN}; {TIMEOUTS.text}")  # as one message: without parameters that can be done
+            try:
+                yield Connection(driver)
+            except Exception:
+                if not driver.is_closed():
+                    await driver.execute("ROLLBACK")
+                raise
+            await driver.execute("COMMIT")
+
+    @asynccontextmanager
+    async def sqlalchemy(self) -> AsyncIterator[AsyncConnection]:
+        """The same, with SQLAlchemy's connection: what a handler is given in `ctx.transaction()`.
+
+        Raises:
+            DatabaseUnavailable: as for `fetch`.
+        """
+        async with self._viewed("READ COMMITTED") as connection, connection.begin():
+            await rows(connection, TIMEOUTS)
             yield connection
 
     @asynccontextmanager
@@ -119,77 +155,115 @@ class Database:
         Raises:
             DatabaseUnavailable: as for `fetch`.
         """
-        connection = await self._connect(self._engine.execution_options(isolation_level="READ COMMITTED"))
-        try:
-            await connection.execute(TIMEOUTS)
+        async with self._viewed("READ COMMITTED", once=True) as connection:
+            await rows(connection, TIMEOUTS)
             yield connection
-        except (DBAPIError, OSError, TimeoutError) as error:
-            raise faults.translated(error, self.address) from error
-        finally:
-            await asyncio.shield(_thrown_away(connection))
 
     async def dispose(self) -> None:
         """Closes every connection that is not in use; new ones are made when needed."""
-        engine = self._engine.sync_engine
-        old, engine.pool = engine.pool, engine.pool.recreate()
-        await greenlet_spawn(old.dispose)
+        await self.pool.dispose()
 
     @asynccontextmanager
-    async def _connection(self, isolation: str | None) -> AsyncIterator[AsyncConnection]:
-        engine = self._engine if isolation is None else self._engine.execution_options(isolation_level=isolation)
-        connection = await self._connect(engine)
+    async def _taken(self) -> AsyncIterator[Any]:
+        """The driver's connection. It is used again where it is known to be as it was."""
+        driver = await self._connection()
+        sound = False
+        try:
+            yield driver
+            sound = True
+        except FAULTS as error:
+            sound = faults.leaves_sound(error)
+            told = faults.translated(error, self.address)
+            if told is error:
+                raise
+            raise told from error
+        except Exception:  # somebody's own, within a transaction: that was rolled back
+            sound = True
+            raise
+        finally:
+            await self._give_back(driver, sound)
+
+    @asynccontextmanager
+    async def _viewed(self, isolation: str, *, once: bool = False) -> AsyncIterator[AsyncConnection]:
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - an idle tick needs none of it
+
+        from app.stores import alchemy  # noqa: PLC0415
+
+        if self._engine is None:
+            self._engine = alchemy.engine(self._connection, self._give_back)
+        connection = await self._engine.execution_options(isolation_level=isolation).connect()
         try:
             yield connection
         except (DBAPIError, OSError, TimeoutError) as error:
             raise faults.translated(error, self.address) from error
         finally:
-            await asyncio.shield(_closed(connection))
+            await asyncio.shield(alchemy.ended(connection, once=once))
 
-    async def _connect(self, engine: AsyncEngine) -> AsyncConnection:
+    async def _connection(self) -> Any:
         """Tries again while the database wakes or is full; never after a refused sign-in."""
-        told: DatabaseUnavailable | None = None
+        told, _ = faults.of_connecting(faults.AllInUse(), self.address)
+        slot = False
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
+                await self.pool.slot()
+                slot, told = True, faults.unanswered(self.address)
                 for wait in (*CONNECT_WAITS, None):
                     try:
-                        return await engine.connect()
+                        taken = await self.pool.take()
                     except Exception as error:
                         told, again = faults.of_connecting(error, self.address)
                         if wait is None or not again:
                             raise told from error
                         await asyncio.sleep(wait)
+                    else:
+                        slot = False  # it goes back with the connection
+                        return taken
         except TimeoutError as error:
-            raise told or faults.unanswered(self.address) from error
+            raise told from error
+        finally:
+            if slot:
+                self.pool.leave()
         raise AssertionError("the loop returns or raises")
+
+    async def _give_back(self, driver: Any, sound: bool) -> None:  # noqa: FBT001 - SQLAlchemy's view calls it too
+        if not (sound and self.pool.put(driver)):
+            await asyncio.shield(self.pool.drop(driver))
+
+    async def _made(self) -> Any:
+        address = self.address
+        return await asyncpg.connect(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=address.password,
+            database=address.database,
+            ssl=address.ssl,
+            target_session_attrs=address.session,
+            timeout=address.connect_seconds,
+            command_timeout=STATEMENT_SECONDS,
+            statement_cache_size=0,
+            server_settings={"application_name": address.application_name},
+        )
 
 
 async def rows(
-    connection: AsyncConnection,
-    statement: TextClause,
+    connection: Connection | AsyncConnection,
+    statement: Statement | TextClause,
     params: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a statement as dictionaries; none for a statement that returns nothing."""
-    result = await connection.execute(statement, dict(params or {}))
-    if not result.returns_rows:
-        return []
-    names = tuple(result.keys())  # not `mappings()`: it makes an object of its own for each row
-    return [dict(zip(names, row, strict=True)) for row in result]
+    if isinstance(connection, Connection):
+        if not isinstance(statement, Statement):
+            statement = Statement(statement.text)
+        return await connection.execute(statement, params)
+    from app.stores import alchemy  # noqa: PLC0415 - it is there already: the connection is SQLAlchemy's
+
+    return await alchemy.rows(connection, statement, params)
 
 
-async def _closed(connection: AsyncConnection) -> None:
-    try:
-        await connection.close()
-    except (DBAPIError, InterfaceError, OSError, TimeoutError):
-        log.debug("a broken connection was dropped")
-
-
-async def _thrown_away(connection: AsyncConnection) -> None:
-    """Rolled back, closed, and not given back to the pool."""
-    for step in (connection.rollback, connection.invalidate, connection.close):
-        try:
-            await step()
-        except (DBAPIError, InterfaceError, InvalidRequestError, OSError, TimeoutError):
-            log.debug("a connection was lost before it could be closed")
+async def _asked(driver: Any, statement: Statement, params: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    written, _ = statement.driver
+    return [dict(record) for record in await driver.fetch(written, *statement.given(params))]
 
 
 def connect(url: str, *, name: str = "DATABASE_URL") -> Database:
@@ -204,58 +278,3 @@ def connect(url: str, *, name: str = "DATABASE_URL") -> Database:
             "keys of the database's URL that mean nothing here were ignored", extra={"keys": list(address.dropped)}
         )
     return Database(address)
-
-
-def _engine(address: Address) -> AsyncEngine:
-    engine = create_async_engine(
-        "postgresql+asyncpg://",
-        pool_size=3,
-        max_overflow=3,
-        pool_timeout=CONNECT_SECONDS,
-        pool_use_lifo=True,
-        hide_parameters=True,  # in errors, and so in logs: they are payloads, addresses and messages
-        connect_args={
-            "host": address.host,
-            "port": address.port,
-            "user": address.user,
-            "password": address.password,
-            "database": address.database,
-            "ssl": address.ssl,
-            "target_session_attrs": address.session,
-            "timeout": address.connect_seconds,
-            "command_timeout": STATEMENT_SECONDS,
-            "statement_cache_size": 0,
-            "prepared_statement_cache_size": 0,
-            "server_settings": {"application_name": address.application_name},
-        },
-    )
-    _check_before_use(engine)
-    return engine
-
-
-def _check_before_use(engine: AsyncEngine) -> None:
-    """Ask a connection whether it still lives, unless it was used just now: the question costs three round trips.
-
-    A machine that was suspended wakes with dead sockets, and with clocks of which at least one has jumped.
-    """
-    pool = engine.sync_engine.pool  # what is made anew of it keeps its listeners
-
-    @event.listens_for(pool, "connect")
-    @event.listens_for(pool, "checkin")
-    def used(_: Any, record: ConnectionPoolEntry) -> None:
-        record.info["used"] = (time.monotonic(), time.time())
-
-    @event.listens_for(pool, "checkout")
-    def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
-        driver: Any = record.driver_connection
-        if driver.is_closed():
-            raise DisconnectionError
-        monotonic, wall = record.info["used"]
-        if time.monotonic() - monotonic < FRESH_SECONDS and 0 <= time.time() - wall < FRESH_SECONDS:
-            return
-        try:
-            alive = engine.dialect.do_ping(connection)
-        except Exception as error:
-            raise DisconnectionError from error  # the pool makes another one
-        if not alive:
-            raise DisconnectionError

@@ -13,9 +13,7 @@ from app.stores.text import clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("hosts")
 
@@ -45,13 +43,13 @@ class Hosts:
         return len(found)
 
 
-async def answered_in(db: AsyncConnection, host: str, *, gap: timedelta, answered: bool = True) -> None:
+async def answered_in(db: Connection, host: str, *, gap: timedelta, answered: bool = True) -> None:
     """A visit has ended: nobody asks the host again before the gap is over."""
     await rows(db, SQL["answered"], {"host": host, "gap_seconds": gap.total_seconds(), "answered": answered})
 
 
 async def refused_in(
-    db: AsyncConnection,
+    db: Connection,
     host: str,
     *,
     asked: timedelta | None,

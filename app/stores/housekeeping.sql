@@ -14,6 +14,18 @@ SELECT (
     OR coalesce(
         (SELECT min(received_at) FROM wakebell.said WHERE answered_at IS NOT NULL)
         < now() - make_interval(secs => :conversations_seconds), false)
+    OR (
+        SELECT s.id
+        FROM wakebell.said AS s
+        WHERE s.answered_at IS NULL AND s.received_at < now() - make_interval(secs => :conversations_seconds)
+          AND NOT EXISTS (
+              SELECT FROM wakebell.jobs AS j
+              WHERE j.type = 'answer_message' AND j.unique_key = CAST(s.id AS text) AND j.status IN ('pending', 'running'))
+        ORDER BY s.received_at
+        LIMIT 1
+    ) IS NOT NULL
+    OR coalesce(
+        (SELECT min(spent_on) FROM wakebell.spendings) < CAST((now() AT TIME ZONE 'UTC') - interval '1 day' AS date), false)
     OR coalesce((SELECT min(started_at) FROM wakebell.ticks) < now() - make_interval(secs => :ticks_seconds), false)
     OR EXISTS (
         SELECT

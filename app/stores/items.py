@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.identity import Identity, Marked, Rule
     from app.domain.items import Fetched, Item
     from app.domain.jobs import Job
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from app.domain.recognition import Keyed
     from app.domain.watches import Watched
     from app.domain.watching import Watch
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
     from app.stores.keys import Sorted
 
 SQL = sql.load("items")
@@ -174,7 +172,7 @@ class Items:
 
     async def _add_in(
         self,
-        db: AsyncConnection,
+        db: Connection,
         by_key: Sorted,
         *,
         source: str,
@@ -258,9 +256,7 @@ def _match(match: Match, by_key: Sorted) -> Mapping[str, object]:
     }
 
 
-async def _watched_in(
-    db: AsyncConnection, by_key: Sorted, state: Mapping[str, Any], watching: Watching
-) -> Sequence[Match]:
+async def _watched_in(db: Connection, by_key: Sorted, state: Mapping[str, Any], watching: Watching) -> Sequence[Match]:
     """What people watch for, among the items that nobody has seen. Read once, and not for a silent first round."""
     if state["primed_at"] is None or not by_key.unknown:
         return ()
@@ -270,7 +266,7 @@ async def _watched_in(
     return await watching.match([keyed.mark.item for keyed in by_key.kept if keyed.key in by_key.unknown], watched)
 
 
-async def _lists_no_more_in(db: AsyncConnection, source: str, fetched: Fetched, primed_at: datetime | None) -> bool:
+async def _lists_no_more_in(db: Connection, source: str, fetched: Fetched, primed_at: datetime | None) -> bool:
     """Whether it has listed something since it was primed, and does not now, for no reason that it tells."""
     if fetched.items or fetched.empty_is_meant or primed_at is None:
         return False
@@ -279,7 +275,7 @@ async def _lists_no_more_in(db: AsyncConnection, source: str, fetched: Fetched, 
 
 
 async def _unmerged_in(
-    db: AsyncConnection,
+    db: Connection,
     by_key: Sorted,
     matches: Sequence[Match],
     *,

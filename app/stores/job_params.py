@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import timedelta
 
-    from sqlalchemy.exc import DBAPIError
+    import asyncpg
 
     from app.domain.jobs import Finished, Job, NewJob
 
@@ -114,12 +114,12 @@ def leases_text(leases: Mapping[str, timedelta]) -> str:
     return json.dumps({name: lease.total_seconds() for name, lease in leases.items()})
 
 
-def refusal(error: DBAPIError) -> Exception:
+def refusal(error: asyncpg.PostgresError) -> Exception:
     """What to raise for a statement that was refused: a ValueError with the database's sentence, or what it was."""
-    if getattr(error.orig, "sqlstate", None) != REFUSED:
-        return error
-    told = str(error.orig.__cause__ if error.orig is not None else error)
-    return ValueError(ABOUT.sub("", told))
+    if error.sqlstate == REFUSED:
+        return ValueError(ABOUT.sub("", str(error)))
+    raised: Exception = error
+    return raised
 
 
 def lost(job: Job) -> LeaseLost:

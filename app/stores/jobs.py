@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import DBAPIError
+import asyncpg
 
 from app.domain.jobs import NewJob
 from app.stores import job_params as given
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import TextClause
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.jobs import Finished, Job
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database, HandlersConnection
+    from app.stores.sql import Statement
 
 __all__ = [
     "Ending",
@@ -126,11 +124,11 @@ class Jobs:
             raise ValueError(str(error).removeprefix("jobs[0]").removeprefix(": ").removeprefix(".")) from error
         return added
 
-    async def _asked(self, statement: TextClause, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    async def _asked(self, statement: Statement, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The rows of a statement that may be refused."""
         try:
             return await self._database.fetch(statement, params)
-        except DBAPIError as error:
+        except asyncpg.PostgresError as error:
             raise given.refusal(error) from error
 
     async def claim(
@@ -289,7 +287,7 @@ class Jobs:
         return stored_job(found[0]) if found else None
 
 
-async def lock_in(db: AsyncConnection, job: Job) -> None:
+async def lock_in(db: Connection | HandlersConnection, job: Job) -> None:
     """Hold the job to the end of the transaction: whatever is written in it is written by whom the job belongs to.
 
     Raises:
@@ -301,7 +299,7 @@ async def lock_in(db: AsyncConnection, job: Job) -> None:
 
 
 async def finish_in(
-    db: AsyncConnection,
+    db: Connection | HandlersConnection,
     job: Job,
     ending: Ending,
     *,
@@ -322,7 +320,7 @@ async def finish_in(
 
 
 async def enqueue_own_in(
-    db: AsyncConnection,
+    db: Connection,
     *,
     type: str,  # noqa: A002 - the column's name
     payload: Mapping[str, Any],

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.identity import Marked, Rule
+    from app.stores.database import Connection
 
 SQL = sql.load("keys")
 
@@ -54,7 +53,7 @@ class Sorted:
 
 
 async def sort_in(
-    db: AsyncConnection,
+    db: Connection,
     source: str,
     state: Mapping[str, Any],
     found: Sequence[Marked],
@@ -118,7 +117,7 @@ def kept_key(key: str) -> str:
 
 
 async def _unknown_in(
-    db: AsyncConnection, source: str, listed: Mapping[str, Keyed], former_by_handle: Mapping[str, str]
+    db: Connection, source: str, listed: Mapping[str, Keyed], former_by_handle: Mapping[str, str]
 ) -> tuple[list[Keyed], int]:
     """What has no row, and how many had one by the key that the source's former rule gives them."""
     given = [{"key": keyed.key, "former": former_by_handle.get(keyed.mark.item.key)} for keyed in listed.values()]
@@ -134,7 +133,7 @@ async def _unknown_in(
     return unknown, len(moves)
 
 
-async def _alike_in(db: AsyncConnection, source: str, unknown: Sequence[Keyed], *, since: datetime) -> list[Known]:
+async def _alike_in(db: Connection, source: str, unknown: Sequence[Keyed], *, since: datetime) -> list[Known]:
     marks = {
         "links": sorted({keyed.mark.link_mark for keyed in unknown if keyed.mark.link_mark is not None}),
         "titles": sorted({keyed.mark.title_mark for keyed in unknown}),
@@ -143,7 +142,7 @@ async def _alike_in(db: AsyncConnection, source: str, unknown: Sequence[Keyed], 
     return [Known(**row) for row in await rows(db, SQL["alike"], params)]
 
 
-async def _move_in(db: AsyncConnection, moves: Mapping[int, Keyed]) -> None:
+async def _move_in(db: Connection, moves: Mapping[int, Keyed]) -> None:
     if moves:
         given = [{"id": item_id, "key": keyed.key} for item_id, keyed in sorted(moves.items())]
         await rows(db, SQL["move"], {"given": json.dumps(given)})

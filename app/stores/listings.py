@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sqlalchemy import text
-
 from app.stores import sql
 from app.stores.database import rows
 from app.stores.jobs import StoredJob, stored_job
 from app.stores.payloads import json_value
+from app.stores.sql import text
 from app.stores.text import array
 
 if TYPE_CHECKING:

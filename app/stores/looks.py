@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
-
 from app.domain import watches
 from app.domain.alerts import SOURCE_FAILURES
 from app.domain.ringing import Past
@@ -18,6 +16,7 @@ from app.stores import sql
 from app.stores.housekeeping import kept_params
 from app.stores.payloads import json_value
 from app.stores.schedules import look_params
+from app.stores.sql import text
 from app.stores.text import array
 from app.stores.ticks import Tick
 

@@ -6,24 +6,21 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
-
 from app.domain.errors import LeaseLost
 from app.domain.messages import Message, Owed, OwedItem
 from app.stores import jobs, sql
 from app.stores.database import rows
 from app.stores.payloads import json_value
+from app.stores.sql import text
 from app.stores.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.jobs import Job
     from app.domain.messages import Body, Receipt
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SEND_QUEUE = "wakebell.send."
 """And the channel's name: the queue of the jobs that send by it."""
@@ -273,13 +270,13 @@ class Messages:
         return len(found)
 
 
-async def note_in(db: AsyncConnection, words: str) -> None:
+async def note_in(db: Connection, words: str) -> None:
     """A note to the inbox, told by being written."""
     await db.execute(NOTE, {"body": clean(words)})
 
 
 async def add_in(
-    db: AsyncConnection,
+    db: Connection,
     body: Body,
     *,
     recipient: str,
@@ -307,12 +304,12 @@ async def add_in(
     return int(added["id"])
 
 
-async def _let_go_in(db: AsyncConnection, message_id: int) -> bool:
+async def _let_go_in(db: Connection, message_id: int) -> bool:
     """After a try that has failed: whether the message was called off while it lasted, and so is over."""
     return bool(await rows(db, SQL["let_go"], {"id": message_id}))
 
 
-async def _owed_in(db: AsyncConnection, recipient: str, most: int | None) -> tuple[list[dict[str, Any]], list[int]]:
+async def _owed_in(db: Connection, recipient: str, most: int | None) -> tuple[list[dict[str, Any]], list[int]]:
     """Rows to be told in full, and ids of those to be counted."""
     found = await rows(db, SQL["owed"], {"recipient": recipient, "most": MOST_ITEMS if most is None else most})
     if most is None or len(found) < most:
@@ -321,7 +318,7 @@ async def _owed_in(db: AsyncConnection, recipient: str, most: int | None) -> tup
     return found, [row["id"] for row in await rows(db, SQL["owed_more"], params)]
 
 
-async def _told_in(db: AsyncConnection, recipient: str, most: int | None) -> tuple[datetime, ...]:
+async def _told_in(db: Connection, recipient: str, most: int | None) -> tuple[datetime, ...]:
     if most is None:
         return ()
     told = await rows(db, SQL["told_at"], {"recipient": recipient, "most": most})
@@ -336,7 +333,7 @@ def _told_by(
     return dict.fromkeys([*rows_, *more], messages[-1]) | told
 
 
-async def _hold_in(db: AsyncConnection, message_by_row: Mapping[int, int]) -> None:
+async def _hold_in(db: Connection, message_by_row: Mapping[int, int]) -> None:
     params = {
         "ids": "{" + ",".join(map(str, message_by_row)) + "}",
         "messages": "{" + ",".join(map(str, message_by_row.values())) + "}",

@@ -6,6 +6,9 @@ right through a transaction pooler too, and a killed one leaves nothing behind.
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +17,7 @@ import asyncpg
 from alembic import command, op
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -22,6 +26,8 @@ from app.stores.database import connect, rows
 from app.stores.schema import HEAD, compared, unfit
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -41,7 +47,8 @@ CLIENT_SECONDS = 600.0
 PRESENT = text(
     "SELECT to_regnamespace('wakebell') IS NOT NULL AS schema, "
     "to_regclass('wakebell.alembic_version') IS NOT NULL AS version, "
-    "CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding",
+    "CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding, "
+    "CAST(pg_catalog.current_setting('server_version_num') AS integer) AS server",
 )
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")
 CREATE_SCHEMA = text("CREATE SCHEMA wakebell")
@@ -72,12 +79,14 @@ async def migrate(url: str, *, name: str = "DATABASE_URL") -> Migrated:
     """
     database = connect(url, name=name)
     try:
-        async with database.transaction() as db:
+        async with database.sqlalchemy() as db:
             return await _migrated(db)
     except asyncpg.PostgresError as error:
         raise _told(error) from error
     except DBAPIError as error:
         raise _told(error.orig.__cause__ if error.orig else error) from error
+    except CommandError as error:
+        raise ServiceError(f"the schema is at a version that this release knows no way from: {error}") from error
     finally:
         await database.dispose()
 
@@ -85,7 +94,7 @@ async def migrate(url: str, *, name: str = "DATABASE_URL") -> Migrated:
 async def _migrated(db: AsyncConnection) -> Migrated:
     await db.run_sync(_run, PREPARE)
     present = (await rows(db, PRESENT))[0]
-    if (told := unfit(present["encoding"])) is not None:
+    if (told := unfit(present["encoding"], present["server"])) is not None:
         raise ServiceError(told)
     before = await _version(db) if present["version"] else None
     if before is not None and compared(before) in {"current", "ahead"}:
@@ -93,7 +102,8 @@ async def _migrated(db: AsyncConnection) -> Migrated:
     if not present["schema"]:
         await db.execute(CREATE_SCHEMA)
     await db.run_sync(_run, _script("remember.sql"))
-    await db.run_sync(_upgrade)
+    async with _alembic_alone():
+        await db.run_sync(_upgrade)
     await db.run_sync(_run, _script("close.sql"))
     return Migrated(before=before, after=HEAD)
 
@@ -101,6 +111,23 @@ async def _migrated(db: AsyncConnection) -> Migrated:
 async def _version(db: AsyncConnection) -> str | None:
     found = await rows(db, VERSION)
     return str(found[0]["version_num"]) if found else None
+
+
+ALEMBIC = threading.Lock()
+"""Alembic knows one migration a process: `op` and `context` are the module's."""
+
+ALEMBIC_SECONDS = 0.01
+
+
+@asynccontextmanager
+async def _alembic_alone() -> AsyncIterator[None]:
+    """Of this process, whatever its event loops: asked for again and again, so that who waits can be cancelled."""
+    while not ALEMBIC.acquire(blocking=False):  # noqa: ASYNC110 - an event belongs to one event loop
+        await asyncio.sleep(ALEMBIC_SECONDS)
+    try:
+        yield
+    finally:
+        ALEMBIC.release()
 
 
 def _upgrade(connection: Connection) -> None:

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
-
 from app.domain import own_rows
 from app.domain.bookings import REF_LENGTH, Booking, Start, zone_of
 from app.domain.errors import QueryFailure
 from app.stores import sql
+from app.stores.database import rows as rows_of
 from app.stores.reminders import Found
+from app.stores.sql import text
 from app.stores.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from app.domain.bookings import Rule
@@ -172,8 +172,8 @@ class OwnTables:
         async with self._reading() as db:
             described = await _run(db, _around("columns", query), ())
             oids = [row[1] for row in described.cursor.description]
-            found = await db.execute(TYPES, {"oids": json.dumps(oids)})
-            name_by_oid = {int(row.oid): str(row.typname) for row in found}
+            found = await rows_of(db, TYPES, {"oids": json.dumps(oids)})
+            name_by_oid = {int(row["oid"]): str(row["typname"]) for row in found}
         return {row[0]: name_by_oid.get(row[1], "something unknown") for row in described.cursor.description}
 
     async def _fetch(self, name: str, query: str, *given: Any) -> list[dict[str, Any]]:
@@ -184,7 +184,7 @@ class OwnTables:
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
         async with self._database.apart() as db:
-            await db.execute(READ_ONLY)
+            await rows_of(db, READ_ONLY)
             yield db
 
 
@@ -213,6 +213,8 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 
 
 async def _run(db: AsyncConnection, statement: str, given: Sequence[Any]) -> Any:
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - with its first use, as the connection
+
     try:
         return await db.exec_driver_sql(statement, tuple(given))
     except DBAPIError as error:

@@ -12,9 +12,7 @@ from app.stores.database import rows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("queues")
 
@@ -119,7 +117,7 @@ class Queues:
         return [_stored(row) for row in await self._database.fetch(SQL["list"], params)]
 
 
-async def _pause_in(db: AsyncConnection, name: str, pause: Pause | Nothing | None) -> bool:
+async def _pause_in(db: Connection, name: str, pause: Pause | Nothing | None) -> bool:
     """Whether it can be as it is wanted."""
     if pause is None:
         return True

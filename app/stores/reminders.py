@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.bookings import Course, Instant, Rule
     from app.domain.jobs import Job
     from app.domain.messages import Body
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("reminders")
 
@@ -252,7 +250,7 @@ class Reminders:
         return len(found)
 
 
-async def _queue_in(db: AsyncConnection, asked: Sequence[Asked]) -> int:
+async def _queue_in(db: Connection, asked: Sequence[Asked]) -> int:
     given = [
         {
             "origin": one.origin,
@@ -266,7 +264,7 @@ async def _queue_in(db: AsyncConnection, asked: Sequence[Asked]) -> int:
     return int(counted["queued"])
 
 
-async def _held_in(db: AsyncConnection, booking: Booking) -> bool:
+async def _held_in(db: Connection, booking: Booking) -> bool:
     params = {
         "booking": booking.ref,
         "starts_at": booking.start.at,
@@ -281,7 +279,7 @@ async def _held_in(db: AsyncConnection, booking: Booking) -> bool:
     return bool(await rows(db, SQL["hold"], params))
 
 
-async def _mark_in(db: AsyncConnection, telling: Telling, message: int) -> None:
+async def _mark_in(db: Connection, telling: Telling, message: int) -> None:
     params = {
         "booking": telling.booking.ref,
         "starts_at": telling.booking.start.at,

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sqlalchemy import text
-from sqlalchemy.exc import ProgrammingError
+import asyncpg
 
 from app.domain.errors import DatabaseUnavailable
+from app.stores.sql import text
 
 if TYPE_CHECKING:
     from app.stores.database import Database
 
 SchemaState = Literal["current", "behind", "ahead", "missing"]
 
-HEAD = "0013"
+HEAD = "0014"
 """The newest file in `alembic/versions`. Versions are numbered: a greater one is newer."""
+
+OLDEST_SERVER = 14
+"""The major version of PostgreSQL that all statements are written for."""
 
 VERSION = text("SELECT version_num FROM wakebell.alembic_version")
 
-ENCODING = text("SELECT CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding")
+SERVER = text(
+    "SELECT CAST(pg_catalog.getdatabaseencoding() AS text) AS encoding, "
+    "CAST(pg_catalog.current_setting('server_version_num') AS integer) AS server"
+)
 
 NOT_ALLOWED = "42501"
 """SQLSTATE of a missing privilege."""
@@ -39,11 +45,10 @@ async def schema_state(database: Database) -> SchemaState:
     """
     try:
         found = await database.fetch(VERSION)
-    except ProgrammingError as error:
-        state = getattr(error.orig, "sqlstate", None)
-        if state in MISSING:
+    except asyncpg.PostgresError as error:
+        if error.sqlstate in MISSING:
             return "missing"
-        if state == NOT_ALLOWED:
+        if error.sqlstate == NOT_ALLOWED:
             raise DatabaseUnavailable(
                 "the database's user may not read the schema wakebell; use the role that ran `wakebell migrate`"
             ) from error
@@ -52,8 +57,13 @@ async def schema_state(database: Database) -> SchemaState:
     return compared(version)
 
 
-def unfit(encoding: str) -> str | None:
-    """Why a database of that encoding cannot be used; None when it can."""
+def unfit(encoding: str, server: int) -> str | None:
+    """Why a database of that encoding, on a server of that number, cannot be used; None when it can."""
+    if server < OLDEST_SERVER * 10000:
+        return (
+            f"PostgreSQL {server // 10000} is too old: this release needs PostgreSQL {OLDEST_SERVER} or newer; upgrade "
+            "the server, or give another one as DATABASE_URL"
+        )
     if encoding == "UTF8":
         return None
     return (
@@ -64,8 +74,8 @@ def unfit(encoding: str) -> str | None:
 
 async def unfit_database(database: Database) -> str | None:
     """The same of a database."""
-    [found] = await database.fetch(ENCODING)
-    return unfit(found["encoding"])
+    [found] = await database.fetch(SERVER)
+    return unfit(**found)
 
 
 def compared(version: str) -> SchemaState:

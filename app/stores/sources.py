@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.jobs import Job
     from app.domain.manners import Visited
     from app.domain.watching import Watch
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("sources")
 
@@ -82,6 +80,9 @@ class SourceState:
     """It waits because it has asked for it, not only for the gap."""
 
     host_reason: str | None
+
+    now: datetime
+    """By the database's clock."""
 
 
 class Sources:
@@ -228,20 +229,20 @@ class Sources:
         return due_at
 
 
-async def lock_in(db: AsyncConnection, name: str) -> dict[str, Any] | None:
+async def lock_in(db: Connection, name: str) -> dict[str, Any] | None:
     """What a round is judged by, locked to the end of the transaction: fingerprint, primed mark, keys, dates."""
     found = await rows(db, SQL["lock"], {"name": name})
     return found[0] if found else None
 
 
-async def leave_in(db: AsyncConnection, job: Job, name: str) -> None:
+async def leave_in(db: Connection, job: Job, name: str) -> None:
     """`Sources.leave` in the transaction of whoever has found it out. Raises LeaseLost."""
     await rows(db, SQL["leave"], {"name": name, "delay_seconds": ELSEWHERE.total_seconds()})
     await jobs.finish_in(db, job, "cancelled", error="left to a replica that has the source's new configuration")
 
 
 async def settle_in(
-    db: AsyncConnection,
+    db: Connection,
     name: str,
     fingerprint: str,
     visited: Visited,

@@ -1,6 +1,7 @@
 -- name: plan
 -- A fetch job for each wanted source whose slot has come, which moves its next slot in the same statement.
--- Two ticks at once: the second waits for the row, sees the moved slot and plans nothing. A tick that comes a
+-- Two ticks at once: the second passes over the row, or sees the moved slot, and plans nothing. A row is never waited
+-- for: whoever holds it may be suspended, and a later tick plans what is still due. A tick that comes a
 -- little early takes the slot (a tenth of the interval, at most five minutes); one that comes hours late takes
 -- one slot, not all it missed. Slots lie on a grid, so that neither makes the next one drift. A slot before
 -- `fresh_until` waits until then; `retry_at` comes between slots. Of a source that is gone only the slot moves: it
@@ -9,11 +10,24 @@ WITH wanted AS (
     SELECT w.name, w.fingerprint, w.every_seconds, w.host
     FROM jsonb_to_recordset(CAST(CAST(:wanted AS text) AS jsonb))
       AS w (name text, fingerprint text, every_seconds double precision, host text)
+), come AS (
+    SELECT known.name
+    FROM wakebell.sources AS known
+    JOIN wanted ON wanted.name = known.name
+    WHERE greatest(known.due_at, known.fresh_until)
+          <= now() + make_interval(secs => least(known.every_seconds / 10, 300))
+       OR known.retry_at <= now()
+       OR known.fingerprint <> wanted.fingerprint
+       OR known.every_seconds <> wanted.every_seconds
+    ORDER BY known.name
+    FOR UPDATE OF known SKIP LOCKED
 ), due AS (
     INSERT INTO wakebell.sources AS known (name, fingerprint, every_seconds, host, grid_from, due_at)
     SELECT wanted.name, wanted.fingerprint, wanted.every_seconds, wanted.host, now(),
            now() + make_interval(secs => wanted.every_seconds)
     FROM wanted
+    WHERE wanted.name IN (SELECT come.name FROM come)
+       OR NOT EXISTS (SELECT FROM wakebell.sources AS known WHERE known.name = wanted.name)
     ORDER BY wanted.name
     ON CONFLICT (name) DO UPDATE SET
         fingerprint = excluded.fingerprint,
@@ -45,10 +59,7 @@ WITH wanted AS (
                 (extract(epoch FROM now() - known.grid_from) + least(known.every_seconds / 10, 300))
                 / known.every_seconds)))
             END
-    WHERE greatest(known.due_at, known.fresh_until) <= now() + make_interval(secs => least(known.every_seconds / 10, 300))
-       OR known.retry_at <= now()
-       OR known.fingerprint <> excluded.fingerprint
-       OR known.every_seconds <> excluded.every_seconds
+    WHERE known.name IN (SELECT come.name FROM come)  -- not one that another tick has just put in
     RETURNING name, host, gone_at
 ), listed AS (
     SELECT jsonb_agg(jsonb_build_object(
@@ -85,7 +96,8 @@ SELECT
     greatest(s.due_at, s.fresh_until) > now() - make_interval(secs => greatest(s.every_seconds, 3600)) AS watched,
     extract(epoch FROM greatest(h.next_at, h.wait_until) - now()) AS wait_seconds,
     h.wait_until > now() AS host_waits,
-    h.reason AS host_reason
+    h.reason AS host_reason,
+    now() AS now
 FROM wakebell.sources AS s
 LEFT JOIN wakebell.hosts AS h ON h.host = s.host
 WHERE s.name = :name;

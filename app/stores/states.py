@@ -11,10 +11,9 @@ from app.stores.database import rows
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.identity import Rule
     from app.domain.watching import Watch
+    from app.stores.database import Connection
 
 SQL = sql.load("states")
 
@@ -37,7 +36,7 @@ class Read:
     """The earliest date in it; counts where it is the first."""
 
 
-async def judge_in(db: AsyncConnection, name: str, watch: Watch, read: Read | None) -> None:
+async def judge_in(db: Connection, name: str, watch: Watch, read: Read | None) -> None:
     """In the transaction that settles the round. `read` None: a 304, which lists what the last good round did."""
     await rows(
         db,

@@ -7,12 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import text
-
 from app.stores import sql
 from app.stores.database import connect
 from app.stores.job_rows import claimed_job, stored_job
 from app.stores.payloads import payload_text
+from app.stores.sql import text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

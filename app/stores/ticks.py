@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import text
+from app.stores.sql import text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

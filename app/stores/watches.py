@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from app.domain.conversations import Inbound
     from app.domain.jobs import Job
-    from app.stores.database import Database
+    from app.stores.database import Connection, Database
 
 SQL = sql.load("watches")
 
@@ -71,10 +69,6 @@ class Watches:
         [found] = await self._database.fetch(SQL["guess"], params)
         return int(found["guesses"])
 
-    async def reword(self, said: int, text: str) -> None:
-        """What that message has said is not to stay: this stands in its place."""
-        await self._database.fetch(SQL["reword"], {"id": said, "text": text})
-
     @asynccontextmanager
     async def obeying(self, job: Job, inbound: Inbound) -> AsyncIterator[Obeying]:
         """One transaction, in which a command is followed and its reply frozen: both happen, once, or neither.
@@ -83,9 +77,10 @@ class Watches:
             LeaseLost: the job is another one's.
         """
         async with self._database.transaction() as db:
+            await conversations.hold_in(db, inbound)
             await jobs.lock_in(db, job)
-            [begun] = await rows(db, SQL["begin"], {"id": inbound.id})
-            reply = json_value(begun["reply"])
+            begun = await rows(db, SQL["begin"], {"id": inbound.id})
+            reply = json_value(begun[0]["reply"]) if begun else ()  # forgotten meanwhile: nothing is done, nor said
             yield Obeying(db, inbound, None if reply is None else tuple(map(str, reply)))
 
     async def listener(self, conversation: int) -> Listener | None:
@@ -129,7 +124,7 @@ class Watches:
 class Obeying:
     """What one message may do, in its transaction."""
 
-    def __init__(self, db: AsyncConnection, inbound: Inbound, frozen: tuple[str, ...] | None) -> None:
+    def __init__(self, db: Connection, inbound: Inbound, frozen: tuple[str, ...] | None) -> None:
         self._db = db
         self._inbound = inbound
 
@@ -192,9 +187,9 @@ class Obeying:
 
     async def freeze(self, texts: Sequence[str], *, secret: bool) -> None:
         """The reply as it will be sent. `secret`: what was said to get it does not stay."""
-        await conversations.freeze_in(self._db, self._inbound.id, texts)
+        await conversations.freeze_in(self._db, self._inbound, texts)
         if secret:
-            await self._db.execute(SQL["reword"], {"id": self._inbound.id, "text": ""})
+            await self._db.execute(SQL["unsay"], {"id": self._inbound.id})
 
     @property
     def _who(self) -> dict[str, Any]:
@@ -205,7 +200,7 @@ class Obeying:
         return {"conversation": self._inbound.conversation_id}
 
 
-async def watched_in(db: AsyncConnection, chats: Collection[str]) -> list[Watched]:
+async def watched_in(db: Connection, chats: Collection[str]) -> list[Watched]:
     """All that is watched for in these chats, where somebody is there to be told."""
     found = await rows(db, SQL["watched"], {"chats": array(sorted(chats))})
     return [Watched(**{**row, "phrases": _phrases(row)}) for row in found]

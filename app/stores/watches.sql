@@ -25,9 +25,9 @@ ON CONFLICT (chat, person) DO UPDATE SET
     invited_at = coalesce(known.invited_at, excluded.invited_at),
     guesses = 0;
 
--- name: reword
+-- name: unsay
 -- What was said is not to stay.
-UPDATE wakebell.said SET text = CAST(:text AS text) WHERE id = CAST(:id AS bigint);
+UPDATE wakebell.said SET text = '' WHERE id = CAST(:id AS bigint);
 
 -- name: begin
 -- The reply that an earlier try has frozen; locked, so that the effect of one message is had once.

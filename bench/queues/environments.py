@@ -31,8 +31,8 @@ LEAST_NODE = 20
 def interpreters() -> dict[str, list[str]]:
     """The command for each environment; those that cannot be had are missing, and why is printed."""
     python = _python()
-    commands = {"service": [sys.executable] if _version(python) == _version(sys.executable) else _venv(python, LOCK)}
-    makers: dict[str, Callable[[], list[str]]] = {"peers": partial(_venv, python, REQUIREMENTS), "node": _node}
+    commands = {"service": [sys.executable] if _version(python) == _version(sys.executable) else venv_of(python, LOCK)}
+    makers: dict[str, Callable[[], list[str]]] = {"peers": partial(venv_of, python, REQUIREMENTS), "node": _node}
     for where, made in makers.items():
         try:
             commands[where] = made()
@@ -59,7 +59,8 @@ def _version(python: str) -> str:
     return subprocess.run(asked, check=False, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
-def _venv(python: str, requirements: Path) -> list[str]:
+def venv_of(python: str, requirements: Path) -> list[str]:
+    """The command of an interpreter that has what the file names; made once, and kept."""
     made_from = f"{_version(python)} {zlib.crc32(requirements.read_bytes())}"
     name = "service" if requirements == LOCK else "peers"
     folder = FOLDER / f"{name}-{_version(python)}"

@@ -56,6 +56,10 @@ class Payload(BaseModel):
 async def handle(payload, ctx): ...
 """
 
+READ = b"""{"object": "page", "entry": [{"id": "1", "messaging": [
+    {"sender": {"id": "7"}, "recipient": {"id": "1"}, "timestamp": 1796000000000, "read": {"watermark": 1}}]}]}"""
+"""What is kept, and never answered."""
+
 BOOKING = {"title": "Haircut", "starts_at": "2027-03-01T09:00:00+07:00", "to": "me"}
 
 
@@ -201,7 +205,7 @@ async def chats(teller: Teller) -> None:
         await teller.ask(operation, "/api/webhooks/page", params={**asked, "hub.verify_token": word})
     await teller.ask(operation, "/api/webhooks/none")
     for name, body, key in (
-        ("page", b'{"object": "page", "entry": []}', b"a-secret-of-thirty-characters-"),
+        ("page", READ, b"a-secret-of-thirty-characters-"),
         ("page", b"{", b"a-secret-of-thirty-characters-"),
         ("page", b"{}", b"another"),
         ("none", b"{}", b"another"),
@@ -217,7 +221,22 @@ async def chats(teller: Teller) -> None:
         )
 
 
-STORIES: tuple[Story, ...] = (looked_at, jobs, queues, messages, alerts, bookings, hooks, chats)
+async def conversations(teller: Teller) -> None:
+    talk = await teller.sql.fetchval(
+        "WITH talk AS (INSERT INTO wakebell.conversations (chat, key, address, paused_until) "
+        "VALUES ('page', 'p:7', '7', now() + interval '1 hour') RETURNING id) "
+        "INSERT INTO wakebell.turns (conversation_id, mark, side, text) "
+        "SELECT id, 'm', 'person', 'hello' FROM talk RETURNING conversation_id"
+    )
+    await teller.ask("GET /api/conversations")
+    one = "/api/conversations/{conversation_id}"
+    for given in (talk, 999999, "one"):
+        await teller.ask(f"GET {one}", f"/api/conversations/{given}")
+        await teller.ask(f"DELETE {one}/pause", f"/api/conversations/{given}/pause")
+        await teller.ask(f"DELETE {one}", f"/api/conversations/{given}")
+
+
+STORIES: tuple[Story, ...] = (looked_at, jobs, queues, messages, alerts, bookings, hooks, chats, conversations)
 
 
 def path_of(template: str) -> str:
@@ -226,6 +245,7 @@ def path_of(template: str) -> str:
         template.replace("{job_id}", "1")
         .replace("{message_id}", "1")
         .replace("{alert_id}", "1")
+        .replace("{conversation_id}", "1")
         .replace("{ref}", "b-1")
         .replace("/hooks/{name}", "/hooks/events")
         .replace("/webhooks/{name}", "/webhooks/page")

@@ -70,3 +70,13 @@ async def test_a_path_that_does_not_exist_is_a_problem_too(http: httpx.AsyncClie
     response = await http.get("/nowhere")
 
     assert response.json() == {"title": "Not Found", "status": 404, "detail": "Not Found"}
+
+
+async def test_a_schema_that_is_not_brought_up_is_logged_once(
+    http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+):
+    for _ in range(3):
+        assert (await http.get("/raise/schema")).headers["Retry-After"] == "60"
+
+    [record] = caplog.records
+    assert vars(record)["reason"] == "run `wakebell migrate`"

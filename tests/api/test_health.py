@@ -79,7 +79,7 @@ async def test_readiness_keeps_no_connection(database_url: str, tmp_path: Path):
     async with knocking(service) as http:
         await http.get("/readyz")
 
-    assert service.stores.database._engine.pool.checkedin() == 0  # type: ignore[attr-defined]
+    assert service.stores.database.pool.open == 0
 
 
 @pytest.mark.parametrize("token", [None, CRON_SECRET, "wrong"])

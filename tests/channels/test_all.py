@@ -97,6 +97,14 @@ def test_has_compose_and_send(module):
     assert inspect.iscoroutinefunction(module.send)
 
 
+def test_what_it_may_have_looks_as_the_doctor_asks_for_it(module, options):
+    if hasattr(module, "probe"):
+        assert list(inspect.signature(module.probe).parameters) == ["options", "http"]
+        assert inspect.iscoroutinefunction(module.probe)
+    if hasattr(module, "origin"):
+        assert "secret" not in module.origin(options)
+
+
 @pytest.mark.parametrize("language", ["en", "th", "vi", "my"])
 def test_composing_any_text_gives_bodies_that_can_be_kept_and_read(module, options, language):
     bodies = module.compose(digest(HARD_TITLES, language), options)

@@ -70,13 +70,14 @@ def test_options_show_no_secret(options: Any):
         ("challenge", ["query", "options"]),
         ("reply", ["answer", "account", "http"]),
         ("typing", ["address", "account", "http"]),
+        ("probe", ["door", "account", "http"]),
     ],
 )
 def test_it_has_what_a_chat_has(module: Any, name: str, parameters: list[str]):
     found = getattr(module, name)
 
     assert list(inspect.signature(found).parameters) == parameters
-    assert inspect.iscoroutinefunction(found) == (name in {"reply", "typing"})
+    assert inspect.iscoroutinefunction(found) == (name in {"reply", "typing", "probe"})
 
 
 def test_it_says_how_it_counts_and_how_long_it_waits(module: Any):

@@ -36,10 +36,10 @@ def told(content: Any, **more: Any) -> Callable[[httpx.Request], httpx.Response]
 
 
 async def failure(answer: Callable[[httpx.Request], Any], **more: Any) -> Failure:
-    with pytest.raises(Failure) as caught:
-        await complete(answer, **more)
-    assert "s3cr3t" not in str(caught.value)
-    return caught.value
+    found = (await complete(answer, **more)).failure
+    assert found is not None
+    assert "s3cr3t" not in str(found)
+    return found
 
 
 async def test_it_is_asked_with_the_whole_talk_and_its_token():
@@ -124,12 +124,44 @@ async def test_what_cannot_go_better_says_what_to_change(status: int, words: str
     assert words in str(found)
 
 
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"error": {"message": "what Nok said", "type": "server_error", "code": "busy"}}, " (server_error, busy)"),
+        ({"error": {"message": "what Nok said", "type": "bad_request", "code": 17}}, " (bad_request, 17)"),
+        ({"object": "error", "message": "what Nok said", "type": "BadRequestError"}, " (BadRequestError)"),
+        ({"error": {"type": "what Nok said", "code": None}}, ""),
+        ({"error": "what Nok said", "type": "x" * 49}, ""),
+        (["what Nok said"], ""),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 500])
+async def test_of_an_error_its_names_alone_are_told(status: int, told: Any, named: str):
+    found = await failure(lambda _: httpx.Response(status, json=told))
+
+    assert str(found) == f"models.example answered {status}{named}"
+
+
+async def test_of_an_error_that_is_no_json_the_status_is_told():
+    assert str(await failure(lambda _: httpx.Response(400, text="what Nok said"))) == "models.example answered 400"
+
+
+@pytest.mark.parametrize("status", [200, 400, 503])
+async def test_what_comes_to_nothing_has_cost_what_it_says(status: int):
+    made = await complete(lambda _: httpx.Response(status, json={"choices": [], "usage": {"total_tokens": 17}}))
+
+    assert (made.tokens, made.text, made.failure is None) == (17, "", False)
+
+
+async def test_an_answer_without_a_text_is_not_free_where_it_says_no_number():
+    assert (await complete(told("", usage=None))).tokens > 0
+    assert (await complete(lambda _: httpx.Response(500))).tokens == 0
+
+
 async def test_one_that_takes_too_long_is_not_waited_for():
     async def answer(_: httpx.Request) -> httpx.Response:
         await asyncio.Event().wait()
         raise AssertionError
 
-    found = await failure(answer, seconds=0.01)
-
-    assert isinstance(found, Unanswered)
-    assert str(found) == "models.example did not answer within 0.01 s"
+    with pytest.raises(Unanswered, match=r"^models.example did not answer within 0.01 s$"):
+        await complete(answer, seconds=0.01)

@@ -60,3 +60,18 @@ def test_a_secret_is_taken_out_however_json_spells_it(secret: str, text: str):
 
 def test_nothing_to_hide_changes_nothing():
     assert NO_MASK("text") == "text"
+
+
+@pytest.mark.parametrize("spelt", [SECRET, "s3cr3t%2F%2B%3D%26%3F", json.dumps("s3cr3t/+=&?\u00e9")[1:-1]])
+def test_somebody_is_told_no_secret_but_what_they_have_said_themselves(spelt: str):
+    mask = Mask([SECRET, "s3cr3t/+=&?\u00e9", "another-one"])
+
+    assert mask.struck(f"it is {spelt}", known=["hello"]) == "it is [secret]"
+    assert (
+        mask.struck(f"it is {spelt}, or another-one", known=["hello", f"is it {spelt}?"])
+        == f"it is {spelt}, or [secret]"
+    )
+
+
+def test_where_there_is_no_secret_nothing_is_struck():
+    assert NO_MASK.struck("it is a\\b", known=[]) == "it is a\\b"

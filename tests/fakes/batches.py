@@ -16,7 +16,6 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from sqlalchemy import TextClause
 
 from app import composing, handlers, main, settings
 from app.context import Context, Deadline, Service
@@ -25,6 +24,7 @@ from app.handlers import OWN_LEAST, Runnable
 from app.settings.watched import chats_that_tell
 from app.stores.database import Database
 from app.stores.looks import About, Look
+from app.stores.sql import Statement
 
 CRON_SECRET = "a-cron-secret-of-thirty-characters"
 API_TOKEN = "an-api-token-of-thirty-characters"
@@ -131,8 +131,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     made: list[str] = []
     fetch = Database.fetch
 
-    async def watching(self: Database, statement: TextClause, *given: Any) -> list[dict[str, Any]]:
-        made.append(str(statement))
+    async def watching(self: Database, statement: Statement, *given: Any) -> list[dict[str, Any]]:
+        made.append(statement.text)
         return await fetch(self, statement, *given)
 
     with monkeypatch.context() as patched:

@@ -11,6 +11,8 @@ from tests.fakes.http_server import HttpServer, Request, for_ever, head, send
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Mapping
+    from datetime import datetime
 
 Format = Literal["rss", "atom", "json"]
 Broken = Literal["hang", "html", "empty", "huge", "cut", "error"]
@@ -29,6 +31,10 @@ class Feed:
     """Sends an ETag, and answers 304 to it."""
 
     titles: list[str] = field(default_factory=list)
+
+    published: dict[str, datetime] = field(default_factory=dict)
+    """By title; told by the format "json"."""
+
     broken: Broken | None = None
 
     fetches: int = 0
@@ -41,7 +47,9 @@ class Feed:
 
     @property
     def document(self) -> bytes:
-        return {"rss": _rss, "atom": _atom, "json": _json}[self.format](self.titles).encode()
+        if self.format == "json":
+            return _json(self.titles, self.published).encode()
+        return {"rss": _rss, "atom": _atom}[self.format](self.titles).encode()
 
     @property
     def etag(self) -> str:
@@ -131,8 +139,11 @@ def _atom(titles: list[str]) -> str:
     )
 
 
-def _json(titles: list[str]) -> str:
+def _json(titles: list[str], published: Mapping[str, datetime]) -> str:
     items = [{"id": title, "title": title, "url": _link(title)} for title in titles]
+    for item in items:
+        if item["title"] in published:
+            item["date_published"] = published[item["title"]].isoformat()
     return json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Jobs", "items": items})
 
 

@@ -59,19 +59,10 @@ class Balancer:
 @asynccontextmanager
 async def balancer(configuration: str, changes: Mapping[str, str]) -> AsyncIterator[Balancer]:
     """nginx with `deploy/<configuration>`, in which each of these texts, which must be there, is another one."""
-    assert PROGRAM is not None
     folder = _folder()
     port = free_port()
-    written = (DEPLOY / configuration).read_text(encoding="utf-8")
-    for old, new in {**changes, "listen 8080;": f"listen 127.0.0.1:{port};"}.items():
-        assert old in written, old
-        written = written.replace(old, new)
-    (folder / "nginx.conf").write_text(MAIN.format(folder=folder, included=written))
-    process = await asyncio.create_subprocess_exec(
-        *(PROGRAM, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    )
+    changes = {**changes, "listen 8080;": f"listen 127.0.0.1:{port};"}
+    process = await _run(folder, _written(configuration, changes))
     try:
         await _listens(process, port, folder)
         yield Balancer(port, folder)
@@ -80,6 +71,34 @@ async def balancer(configuration: str, changes: Mapping[str, str]) -> AsyncItera
             process.terminate()
         await process.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def accepted(configuration: str) -> bool:
+    """Whether nginx takes `deploy/<configuration>` as it is: what a person asks by `nginx -t`."""
+    folder = _folder()
+    try:
+        process = await _run(folder, _written(configuration, {}), "-t")
+        return await process.wait() == 0
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _written(configuration: str, changes: Mapping[str, str]) -> str:
+    written = (DEPLOY / configuration).read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert old in written, old
+        written = written.replace(old, new)
+    return written
+
+
+async def _run(folder: Path, included: str, *more: str) -> asyncio.subprocess.Process:
+    assert PROGRAM is not None
+    (folder / "nginx.conf").write_text(MAIN.format(folder=folder, included=included))
+    return await asyncio.create_subprocess_exec(
+        *(PROGRAM, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log"), *more),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def _folder() -> Path:

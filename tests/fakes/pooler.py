@@ -19,6 +19,8 @@ import asyncpg
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin")
 
+NEEDED = "needs pgbouncer, of Debian's package of that name"
+
 CONNECTIONS = 2
 
 SECONDS = 30.0
@@ -59,10 +61,26 @@ SELECT pg_backend_pid() AS backend,
 class Pooler:
     """A running pgbouncer, and what a database looks like through it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], *, url: str, log: Path) -> None:
-        self._process = process
-        self._log = log
-        self.url = url
+    def __init__(self, *, config: Path, user: dict[str, Any], port: int, name: str) -> None:
+        self._config = config
+        self._user = user
+        self._port = port
+        self._log = config.with_name("pgbouncer.log")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"postgresql://postgres@127.0.0.1:{port}/{name}"
+
+    async def start(self) -> None:
+        """Until it listens."""
+        assert PROGRAM is not None
+        self._process = _start(PROGRAM, self._config, self._user)
+        await _listens(self._process, self._port, self._log)
+
+    def kill(self) -> None:
+        """With every connection through it."""
+        if self._process is not None:
+            self._process.kill()  # an order to stop in peace would wait for clients that are gone
+            self._process.wait()
+            self._process = None
 
     @property
     def complaints(self) -> list[str]:
@@ -86,27 +104,26 @@ class Pooler:
 
 
 @asynccontextmanager
-async def pooler(database_url: str) -> AsyncIterator[Pooler]:
-    """A pooler for one database."""
-    assert PROGRAM is not None
+async def pooler(database_url: str, **settings: object) -> AsyncIterator[Pooler]:
+    """A pooler for one database, with further settings of pgbouncer's or others than these."""
     user = _user(database_url)
     # Not pytest's: nobody else may enter that, and for root pgbouncer is somebody else.
     folder = Path(tempfile.mkdtemp(prefix="wakebell-pooler-"))
     port = _free_port()
-    log = folder / "pgbouncer.log"
     config = folder / "pgbouncer.ini"
-    config.write_text(CONFIG.format(server=_server(database_url), port=port, connections=CONNECTIONS, log=log))
+    written = CONFIG.format(
+        server=_server(database_url), port=port, connections=CONNECTIONS, log=folder / "pgbouncer.log"
+    )
+    config.write_text(written + "".join(f"{name} = {value}\n" for name, value in settings.items()))
     if user:
         os.chown(folder, user["user"], user["group"])
         os.chown(config, user["user"], user["group"])
-    process = _start(PROGRAM, config, user)
+    running = Pooler(config=config, user=user, port=port, name=urlsplit(database_url).path.lstrip("/"))
     try:
-        await _listens(process, port, log)
-        name = urlsplit(database_url).path.lstrip("/")
-        yield Pooler(process, url=f"postgresql://postgres@127.0.0.1:{port}/{name}", log=log)
+        await running.start()
+        yield running
     finally:
-        process.kill()  # an order to stop in peace would wait for clients that are gone
-        process.wait()
+        running.kill()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -54,6 +54,11 @@ class RedisServer:
                 assert self._process.poll() is None
                 await asyncio.sleep(0.01)
 
+    async def has_no_client(self) -> bool:
+        """But whoever asks."""
+        async with Redis.from_url(self.url) as client:
+            return len(await client.client_list()) == 1
+
     def kill(self) -> None:
         """At once; whatever it knew is gone."""
         if self._process is not None:

@@ -3,6 +3,8 @@
 a point     the first time that the batch gets there, by its name in POINTS
 a number    before or after the so-manyth thing that the process does with the world: a statement, a transaction,
             a commit, a request; beyond the last one it lives, and its log says how many there were
+
+With `SUSPENDED` before its name, a point is where the process stands still, once, until it is sent SIGCONT.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from app.channels import line
 from app.chats import line as chats_line
 from app.handlers import fetch_source
 from app.stores import conversations, jobs, reminders, sources
+from app.stores.conversations import Conversations
 from app.stores.database import Database
 from app.stores.items import Items
 from app.stores.messages import Messages
@@ -28,6 +31,8 @@ from app.stores.reminders import Reminders
 from app.stores.ticks import Ticks
 
 Concerned = Callable[..., bool]
+
+SUSPENDED = "suspended "
 
 
 def always(*_: Any, **__: Any) -> bool:
@@ -71,26 +76,46 @@ OF_COMMANDS: dict[str, tuple[str, Any, str, Concerned]] = {
     "after LINE has the reply": ("after", chats_line, "reply", always),
 }
 
+# In the order in which a message in a chat gets there.
+OF_REPLIES: dict[str, tuple[str, Any, str, Concerned]] = {
+    "before the reply is frozen": ("before", Conversations, "freeze", always),
+    "after the reply is frozen": ("after", Conversations, "freeze", always),
+    "after LINE has the reply": ("after", chats_line, "reply", always),
+}
+
 
 def die() -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("SIGKILL cannot be survived")
 
 
+def stand_still() -> None:
+    """As a machine does that its host suspends."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _once(act: Callable[[], None]) -> Callable[[], None]:
+    acts = [act]
+    return lambda: acts.pop()() if acts else None
+
+
 def die_at(moment: str | int) -> Count | None:
     """From now on this process is mortal. What is returned counts its steps."""
     if isinstance(moment, int):
         return Count(moment)
-    when, owner, attribute, concerned = (POINTS | OF_REMINDERS | OF_COMMANDS)[moment]
+    when, owner, attribute, concerned = (POINTS | OF_REMINDERS | OF_COMMANDS | OF_REPLIES)[
+        moment.removeprefix(SUSPENDED)
+    ]
+    happen = _once(stand_still) if moment.startswith(SUSPENDED) else die
     call: Callable[..., Awaitable[Any]] = getattr(owner, attribute)
 
     @functools.wraps(call)
     async def deadly(*args: Any, **kwargs: Any) -> Any:
         if when == "before" and concerned(*args, **kwargs):
-            die()
+            happen()
         answer = await call(*args, **kwargs)
         if when == "after" and concerned(*args, **kwargs):
-            die()
+            happen()
         return answer
 
     setattr(owner, attribute, deadly)
@@ -105,7 +130,8 @@ class Count:
         self._fatal = fatal
         self._around(Database, "fetch")
         self._around(httpx.AsyncHTTPTransport, "handle_async_request")
-        self._around_transactions()
+        for name in ("transaction", "sqlalchemy"):
+            self._around_transactions(name)
 
     def _step(self) -> None:
         self.steps += 1
@@ -124,8 +150,8 @@ class Count:
 
         setattr(owner, attribute, counted)
 
-    def _around_transactions(self) -> None:
-        transaction = Database.transaction
+    def _around_transactions(self, name: str) -> None:
+        transaction = getattr(Database, name)
 
         @asynccontextmanager
         async def counted(database: Database):
@@ -136,4 +162,4 @@ class Count:
                 self._step()  # all is written, nothing is committed
             self._step()
 
-        Database.transaction = counted  # type: ignore[method-assign, assignment]
+        setattr(Database, name, counted)

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).parents[2]
 
 PATIENCE = 60.0
@@ -49,6 +51,23 @@ class Process(ABC):
         """`wait`, while the stubs go on answering."""
         return await asyncio.to_thread(self.wait)
 
+    @property
+    @abstractmethod
+    def pid(self) -> int: ...
+
+    async def stands_still(self) -> None:
+        """Once it is suspended."""
+        async with asyncio.timeout(PATIENCE):
+            while psutil.Process(self.pid).status() != psutil.STATUS_STOPPED:  # noqa: ASYNC110 - no event tells of it
+                await asyncio.sleep(0.01)
+
+    def suspend(self) -> None:
+        """As a host does it: in the middle of whatever it does."""
+        self.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.send(signal.SIGCONT)
+
     def kill(self) -> None:
         """As the host does it: without a word."""
         self.send(signal.SIGKILL)
@@ -63,19 +82,31 @@ class Process(ABC):
 
 
 class Command(Process):
-    """`python -m app ...`."""
+    """`python -m app ...`, or another program of Python."""
 
-    def __init__(self, arguments: list[str], *, folder: Path, log: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        folder: Path,
+        log: Path,
+        environ: Mapping[str, str],
+        program: tuple[str, str] = ("-m", "app"),
+    ) -> None:
         super().__init__(log)
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app", *arguments],
+                [sys.executable, *program, *arguments],
                 cwd=folder,
                 env={**inherited(), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -165,6 +196,10 @@ class Child(Process):
         super().__init__(log)
         self._nursery = nursery
         self._pid = pid
+
+    @property
+    def pid(self) -> int:
+        return self._pid
 
     @property
     def alive(self) -> bool:

@@ -32,9 +32,9 @@ class Service:
         return self.process.log
 
     async def ready(self) -> None:
-        """Once it answers."""
+        """Once it has read its configuration and answers: the port listens, and says that it lives, before that."""
         await until(self._listens, told="the service listens")
-        assert (await self.ask("GET", "/healthz")).status_code == 200
+        assert (await self.ask("HEAD", "/nothing")).status_code == 404
 
     async def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         # A client each time: a connection that is kept would outlive the process.

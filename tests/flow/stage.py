@@ -11,6 +11,7 @@ import asyncpg
 
 from tests.fakes.feeds import Feeds
 from tests.fakes.line import TOKEN, Line
+from tests.flow.clocks import Clocks
 from tests.flow.processes import Command, Nursery, Process
 from tests.flow.service import SECRET, Service, free_port, until
 
@@ -63,13 +64,15 @@ class Stage:
     def environ(self) -> dict[str, str]:
         return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER, "CRON_SECRET": SECRET}
 
-    async def serve(self, *, die_at: str | int | None = None, command: bool = False, **environ: str) -> Service:
+    async def serve(
+        self, *, die_at: str | int | None = None, command: bool = False, clocks: Clocks | None = None, **environ: str
+    ) -> Service:
         """A process that answers, with the configuration as it is now.
 
-        `die_at`: a point where it kills itself. `command`: started as a person does it.
+        `die_at`: a point where it kills itself. `command`: started as a person does it. `clocks`: by which it goes.
         """
         port = free_port()
-        given = {"HOST": "127.0.0.1", "PORT": str(port), **environ}
+        given = {"HOST": "127.0.0.1", "PORT": str(port), **(clocks.environ if clocks else {}), **environ}
         process = self.command("serve", **given) if command else self.bear("serve", die_at=die_at, **given)
         service = Service(process, port)
         await service.ready()
@@ -98,6 +101,14 @@ class Stage:
         """The command as a person starts it."""
         self.configure()
         process = Command(list(arguments), folder=self.folder, log=self._log(), environ={**self.environ, **environ})
+        self.processes.append(process)
+        return process
+
+    def program(self, script: str, **environ: str) -> Process:
+        """Python running a script that may import the service."""
+        self.configure()
+        given = {**self.environ, **environ}
+        process = Command([], folder=self.folder, log=self._log(), environ=given, program=("-c", script))
         self.processes.append(process)
         return process
 
@@ -185,3 +196,11 @@ class Stage:
         """What the inbox was told of the service itself, in order."""
         found = await self.sql.fetch("SELECT text FROM wakebell.messages WHERE kind = 'note' ORDER BY id")
         return [row["text"] for row in found]
+
+
+class PooledStage(Stage):
+    """Its processes reach the database through a pooler; the test's own look at it goes straight there."""
+
+    async def until_disconnected(self) -> None:
+        """The pooler keeps its connections: that nothing is under way in them has to do."""
+        await self.until_at_rest()

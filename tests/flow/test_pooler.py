@@ -14,9 +14,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.fakes.feeds import Feeds
-from tests.fakes.line import Line
-from tests.fakes.pooler import PROGRAM, Pooler, pooler
+from tests.fakes.pooler import NEEDED, PROGRAM, Pooler, pooler
 from tests.flow import test_kills as kills
 from tests.flow import test_reminders as reminders
 from tests.flow import test_telling as telling
@@ -29,42 +27,22 @@ globals().update(
 
 test_bookings_in_a_table_of_the_users_own_are_told = reminders.test_bookings_in_a_table_of_the_users_own_are_told
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer, of Debian's package of that name")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=NEEDED)
 
 SCHEMA = """
 SELECT relkind, relname FROM pg_class WHERE relnamespace = CAST('wakebell' AS regnamespace) ORDER BY relkind, relname
 """
 
 
-class PooledStage(Stage):
-    """Its processes reach the database through a pooler; the test's own look at it goes straight there."""
-
-    async def until_disconnected(self) -> None:
-        """The pooler keeps its connections: that nothing is under way in them has to do."""
-        await self.until_at_rest()
-
-
 @pytest.fixture
-async def way(database_url: str) -> AsyncIterator[Pooler]:
-    async with pooler(database_url) as way:
-        yield way
-
-
-@pytest.fixture
-async def stage(tmp_path: Path, database_url: str, nursery: Nursery, way: Pooler) -> AsyncIterator[Stage]:
+async def stage(pooled: Stage, way: Pooler) -> AsyncIterator[Stage]:
     """In place of the one whose processes go straight to the database."""
-    sql = await asyncpg.connect(database_url)
-    async with Feeds() as feeds, Line() as line:
-        stage = PooledStage(folder=tmp_path, database_url=way.url, sql=sql, feeds=feeds, line=line, nursery=nursery)
-        try:
-            yield stage
-        finally:
-            for process in stage.processes:
-                process.clear_away()
-            await sql.close()
+    yield pooled
+    for process in pooled.processes:
+        process.clear_away()
     assert clean(await way.left_behind())
     assert way.complaints == []
-    assert [line for process in stage.processes for line in errors(process.log)] == []
+    assert [line for process in pooled.processes for line in errors(process.log)] == []
 
 
 async def test_both_connections_are_as_the_pooler_made_them_after_many_ticks_at_once(stage: Stage, way: Pooler):

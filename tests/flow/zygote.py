@@ -13,6 +13,7 @@ import sys
 from typing import Any, NoReturn
 
 from app import cli, main, plugins, server  # noqa: F401 - what `serve` imports late
+from tests.flow import clocks
 from tests.flow.killable import die_at
 
 for _package in ("app.channels", "app.handlers", "app.plans", "app.sources"):
@@ -21,6 +22,8 @@ for _package in ("app.channels", "app.handlers", "app.plans", "app.sources"):
 
 
 def bear(order: dict[str, Any]) -> None:
+    if clocks.VARIABLE in order["environ"]:
+        clocks.import_those_that_ask()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # nobody ends before it was born
     child = os.fork()
     if child == 0:
@@ -41,6 +44,8 @@ def live(order: dict[str, Any]) -> NoReturn:
         os.environ.clear()
         os.environ.update(order["environ"])
         os.chdir(order["folder"])
+        if clocks.VARIABLE in os.environ:
+            clocks.follow(os.environ[clocks.VARIABLE])
         count = None if order["die_at"] is None else die_at(order["die_at"])
         status = cli.main(order["arguments"])
         if count is not None:

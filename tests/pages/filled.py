@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.stores import listings
 from app.stores.history import MOST_ROUNDS, MOST_TICKS, SQL
@@ -87,8 +86,8 @@ class Pages:
         }
 
     async def _plan(self, name: str, given: dict[str, Any]) -> set[str]:
-        compiled = SQL[name].compile(dialect=dialect.dialect())
-        params = [given[name] for name in compiled.positiontup or []]
+        compiled, names = SQL[name].driver
+        params = [given[name] for name in names]
         async with self._sql.transaction():
             if name == "rounds":
                 await self._sql.execute(str(listings.BY_INDEX))

@@ -36,6 +36,7 @@ OTHERS = [
     ({"PORT": "8_080"}, "PORT: must be"),
     ({"PORT": "٨٠"}, "PORT: must be"),
     ({"PORT": "9" * 5000}, "PORT: must be"),
+    ({"AUTO_MIGRATE": "2"}, "AUTO_MIGRATE: must be one of 1, true, yes, on, 0, false, no, off, not"),
     ({"LOG_LEVEL": "loud"}, "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
     ({"LOG_FORMAT": "xml"}, 'LOG_FORMAT: must be one of json, console, not "xml"'),
     ({"PUBLIC_URL": "wakebell.example"}, "PUBLIC_URL: must be an http or https address"),
@@ -126,6 +127,16 @@ def test_migrations_need_nothing_but_the_database_s_settings():
 
     assert address.migration_url == "postgres://x/y"
     assert "hidden" not in repr(address)
+
+
+@pytest.mark.parametrize(
+    ("written", "on"), [("1", True), ("TRUE", True), (" on ", True), ("", False), ("0", False), ("no", False)]
+)
+def test_whoever_finds_the_schema_behind_may_be_told_to_bring_it_up(load_text: Load, written: str, on: bool):  # noqa: FBT001
+    environ = {"AUTO_MIGRATE": written}
+
+    assert load_text("", environ).environment.auto_migrate == on
+    assert load_database(environ).auto_migrate == on
 
 
 def test_the_process_s_own_variables_win_over_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch):

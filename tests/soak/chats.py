@@ -51,7 +51,7 @@ kind = "line"
 secret = "{secret}"
 channel = "line"
 job = "answer_person"
-reply_budget_seconds = 5
+reply_budget_seconds = {budget}
 """
 ANSWER = """
     import json
@@ -88,6 +88,15 @@ class Talk:
     kill_every: float | None
     """Seconds; None: nobody is killed."""
 
+    kills: int | None = None
+    """At most so many; None: as long as it lasts."""
+
+    spread: float = 3.0
+    """Seconds in which the copies of a message come."""
+
+    budget: int = 5
+    """Seconds of a reply and of a tick: what a killed process had in hand is held up for as long, and some more."""
+
 
 async def talk(
     size: Talk,
@@ -107,7 +116,7 @@ async def talk(
         front = await stack.enter_async_context(balancer("nginx.conf", changes))
         (folder / "handlers").mkdir()
         (folder / "handlers" / "answer_person.py").write_text(dedent(ANSWER), "utf-8")
-        written = CONFIGURATION.format(token=TOKEN, line=line.url, secret=CHANNEL_SECRET)
+        written = CONFIGURATION.format(token=TOKEN, line=line.url, secret=CHANNEL_SECRET, budget=size.budget)
         (folder / "wakebell.toml").write_text(written, "utf-8")
         environ = {"DATABASE_URL": database_url, "CRON_SECRET": SECRET, "PUBLIC_URL": front.url}
         if redis_url is not None:
@@ -199,12 +208,13 @@ class _Run:
         """As a scheduler does, only oftener."""
         while True:
             with suppress(httpx.HTTPError):
-                await http.post(f"{self._front.url}/api/cron/tick", params={"budget": 5}, headers=BEARER)
+                budget = {"budget": self._size.budget}
+                await http.post(f"{self._front.url}/api/cron/tick", params=budget, headers=BEARER)
             await asyncio.sleep(TICK_SECONDS)
 
     async def _kill(self) -> None:
         place = 0
-        while self._size.kill_every is not None:
+        while self._size.kill_every is not None and self.replicas.kills != self._size.kills:
             await asyncio.sleep(self._size.kill_every)
             await self.replicas.kill(place)
             place = 1 - place
@@ -220,7 +230,7 @@ class _Run:
             copies = self._chance.choice((1, 2))
             self._copies += copies
             late += [
-                asyncio.create_task(self._deliver(http, person, number, self._chance.random() * 3))
+                asyncio.create_task(self._deliver(http, person, number, self._chance.random() * self._size.spread))
                 for _ in range(copies)
             ]
             await self._deliver(http, person, number, 0)

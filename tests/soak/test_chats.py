@@ -16,7 +16,8 @@ pytestmark = [
     pytest.mark.skipif(redis_server.PROGRAM is None, reason=redis_server.NEEDED),
 ]
 
-SMALL = Talk(people=6, messages=4, kill_every=2.0)
+SMALL = Talk(people=4, messages=4, kill_every=1.0, kills=2, spread=1.5, budget=1)
+"""Each replica is killed once: what it had in hand is held up until its lease ends, once and not again and again."""
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ async def test_so_it_is_where_redis_remembers(tmp_path: Path, nursery: Nursery, 
 async def test_so_it_is_where_redis_dies_in_between(tmp_path: Path, nursery: Nursery, database_url: str):
     async with redis_server.redis_server() as server:
         found = await talk(
-            Talk(people=6, messages=5, kill_every=None),
+            Talk(people=4, messages=4, kill_every=None, spread=1.5, budget=1),
             database_url=database_url,
             folder=tmp_path,
             nursery=nursery,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -31,4 +32,18 @@ async def sql(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection past the stores, to set the stage and to look behind it."""
     connection = await asyncpg.connect(database_url)
     yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def guest_url(empty_database_url: str) -> AsyncIterator[str]:
+    """`empty_database_url` for a user who may connect and no more, with a `%` in the password."""
+    name = f"guest_{urlsplit(empty_database_url).path.lstrip('/')}"
+    connection = await asyncpg.connect(empty_database_url)
+    await connection.execute(f"""CREATE ROLE "{name}" LOGIN PASSWORD '50%off%(x)s'""")
+    parts = urlsplit(empty_database_url)
+    address = parts.netloc.rpartition("@")[2]
+    yield parts._replace(netloc=f"{name}:50%25off%25(x)s@{address}").geturl()
+    await connection.execute(f'DROP OWNED BY "{name}" CASCADE')
+    await connection.execute(f'DROP ROLE "{name}"')
     await connection.close()

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.stores import looks
 from tests.stores.test_looks import ABOUT
 
-_LOOK = looks.LOOK.compile(dialect=dialect.dialect())
+_LOOK, _NAMES = looks.LOOK.driver
 
 EXPLAINING = """
 LOAD 'auto_explain';
@@ -25,7 +24,7 @@ SET LOCAL auto_explain.log_timing = off;
 SET LOCAL auto_explain.log_nested_statements = on;
 SET LOCAL auto_explain.log_level = notice;
 """
-LOOK = (str(_LOOK), *(looks._params(ABOUT)[name] for name in _LOOK.positiontup or []))
+LOOK = (_LOOK, *(looks._params(ABOUT)[name] for name in _NAMES))
 """The statement that a tick begins with and its arguments; an idle tick asks nothing else."""
 
 SCANS = """

@@ -21,15 +21,40 @@ def problems_of(url: str, **options: str) -> list[str]:
 @pytest.mark.parametrize(
     ("url", "place", "security"),
     [
-        (  # Neon
+        (  # Neon, pooled
             "postgresql://neon:npg_x@ep-cool-1-pooler.aws.neon.tech/neondb?sslmode=require&channel_binding=require",
             ("ep-cool-1-pooler.aws.neon.tech", 5432, "neon", "npg_x", "neondb"),
             "require",
         ),
-        (  # Supabase, its transaction pooler as Prisma is told of it
+        (  # Neon, direct
+            "postgresql://neon:npg_x@ep-cool-1.ap-southeast-1.aws.neon.tech/neondb?sslmode=require",
+            ("ep-cool-1.ap-southeast-1.aws.neon.tech", 5432, "neon", "npg_x", "neondb"),
+            "require",
+        ),
+        (  # Neon, for drivers that do not name the server in TLS
+            "postgres://neon:endpoint=ep-cool-1;npg_x@ep-cool-1.aws.neon.tech/neondb?options=endpoint%3Dep-cool-1",
+            ("ep-cool-1.aws.neon.tech", 5432, "neon", "endpoint=ep-cool-1;npg_x", "neondb"),
+            "prefer",
+        ),
+        (  # Supabase, direct
+            "postgresql://postgres:[YOUR-PASSWORD]@db.abcref.supabase.co:5432/postgres",
+            ("db.abcref.supabase.co", 5432, "postgres", "[YOUR-PASSWORD]", "postgres"),
+            "prefer",
+        ),
+        (  # Supabase, its pooler for sessions
+            "postgresql://postgres.abcref:pw@aws-0-ap-southeast-1.pooler.supabase.com:5432/postgres",
+            ("aws-0-ap-southeast-1.pooler.supabase.com", 5432, "postgres.abcref", "pw", "postgres"),
+            "prefer",
+        ),
+        (  # Supabase, its pooler for transactions as Prisma is told of it
             "postgresql://postgres.abcref:pw@aws-0-ap-southeast-1.pooler.supabase.com:6543/postgres?pgbouncer=true",
             ("aws-0-ap-southeast-1.pooler.supabase.com", 6543, "postgres.abcref", "pw", "postgres"),
             "prefer",
+        ),
+        (  # the same as Vercel writes it
+            "postgres://postgres.abcref:pw@aws-0-eu-1.pooler.supabase.com:6543/postgres?sslmode=require&supa=base-pooler.x",
+            ("aws-0-eu-1.pooler.supabase.com", 6543, "postgres.abcref", "pw", "postgres"),
+            "require",
         ),
         (  # Heroku
             "postgres://u1:p1@ec2-1-2-3-4.compute-1.amazonaws.com:5432/d1",
@@ -41,9 +66,19 @@ def problems_of(url: str, **options: str) -> list[str]:
             ("dpg-abc-a", 5432, "gigs", "pw", "gigs_db"),
             "prefer",
         ),
-        (  # Railway
+        (  # Render, from outside
+            "postgresql://gigs:pw@dpg-abc-a.singapore-postgres.render.com/gigs_db",
+            ("dpg-abc-a.singapore-postgres.render.com", 5432, "gigs", "pw", "gigs_db"),
+            "prefer",
+        ),
+        (  # Railway, from inside
             "postgresql://postgres:pw@postgres.railway.internal:5432/railway",
             ("postgres.railway.internal", 5432, "postgres", "pw", "railway"),
+            "prefer",
+        ),
+        (  # Railway, from outside
+            "postgresql://postgres:pw@roundhouse.proxy.rlwy.net:31337/railway",
+            ("roundhouse.proxy.rlwy.net", 31337, "postgres", "pw", "railway"),
             "prefer",
         ),
         (  # Fly, its older clusters
@@ -51,9 +86,24 @@ def problems_of(url: str, **options: str) -> list[str]:
             ("app-db.flycast", 5432, "app", "pw", "app"),
             False,
         ),
-        (  # Fly Managed Postgres
+        (  # Fly Managed Postgres, pooled
             "postgresql://fly-user:pw@pgbouncer.abc123.flympg.net/fly-db",
             ("pgbouncer.abc123.flympg.net", 5432, "fly-user", "pw", "fly-db"),
+            "prefer",
+        ),
+        (  # Fly Managed Postgres, direct
+            "postgresql://fly-user:pw@direct.abc123.flympg.net/fly-db",
+            ("direct.abc123.flympg.net", 5432, "fly-user", "pw", "fly-db"),
+            "prefer",
+        ),
+        (  # Amazon RDS
+            "postgresql://app:p%40ss%2Fw%23rd@gigs.abc.eu-central-1.rds.amazonaws.com:5432/gigs?sslmode=require",
+            ("gigs.abc.eu-central-1.rds.amazonaws.com", 5432, "app", "p@ss/w#rd", "gigs"),
+            "require",
+        ),
+        (  # Koyeb
+            "postgres://koyeb-adm:pw@ep-blue-1.eu-central-1.pg.koyeb.app/koyebdb",
+            ("ep-blue-1.eu-central-1.pg.koyeb.app", 5432, "koyeb-adm", "pw", "koyebdb"),
             "prefer",
         ),
         (  # Aiven and DigitalOcean
@@ -268,6 +318,14 @@ def test_a_given_root_is_verified_against(root: Path, mode: str, verified: ssl.V
 
     assert (context.verify_mode, context.check_hostname) == (verified, by_name)
     assert len(context.get_ca_certs()) == 1, "no other root is trusted"
+
+
+def test_amazons_address_is_verified_by_its_own_root(root: Path):
+    address = parse(f"postgresql://app:pw@gigs.abc.rds.amazonaws.com:5432/gigs?sslmode=verify-full&sslrootcert={root}")
+
+    assert (address.host, address.user, address.database) == ("gigs.abc.rds.amazonaws.com", "app", "gigs")
+    assert isinstance(address.ssl, ssl.SSLContext)
+    assert address.ssl.check_hostname
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import text
 
 from app.domain.errors import ConfigError, DatabaseUnavailable
 from app.stores import database as module
 from app.stores.address import Address
 from app.stores.database import connect
+from app.stores.sql import text
 
 PID = text("SELECT pg_backend_pid() AS pid")
 

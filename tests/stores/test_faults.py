@@ -7,7 +7,6 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
@@ -15,6 +14,10 @@ from app.stores.address import parse
 from app.stores.database import connect
 
 ADDRESS = parse("postgres://app:s3cr3t@db.example/gigs", name="MIGRATION_DATABASE_URL")
+
+
+UNTRUSTED = ssl.SSLCertVerificationError(1, "[SSL] certificate verify failed: unable to get local issuer certificate")
+UNTRUSTED.verify_message = "unable to get local issuer certificate"
 
 
 def wrapped(error: BaseException, *, invalidated: bool = False) -> DBAPIError:
@@ -37,24 +40,71 @@ def wrapped(error: BaseException, *, invalidated: bool = False) -> DBAPIError:
             "refused the sign-in; check user and password in MIGRATION_DATABASE_URL",
             False,
         ),
-        (asyncpg.InternalServerError("Tenant or user not found"), "refused the sign-in", False),
+        (asyncpg.InternalServerError("Tenant or user not found"), "its pooler knows no such project", False),
+        (asyncpg.ProtocolViolationError("SASL authentication failed"), "refused the sign-in; check user", False),
+        (asyncpg.ProtocolViolationError("no such user: app"), "refused the sign-in; check user", False),
         (
             asyncpg.InvalidAuthorizationSpecificationError('no pg_hba.conf entry for host "::1", no encryption'),
+            "takes no unencrypted connection; set sslmode=require in MIGRATION_DATABASE_URL",
+            False,
+        ),
+        (
+            asyncpg.ProtocolViolationError("connection is insecure (try using `sslmode=require`)"),
             "takes no unencrypted connection; set sslmode=require",
             False,
         ),
-        (asyncpg.InvalidCatalogNameError("no"), "has no database of that name", False),
-        (ssl.SSLCertVerificationError("certificate verify failed"), "do not agree on TLS; check sslmode", False),
-        (ConnectionError("PostgreSQL server rejected SSL upgrade"), "do not agree on TLS; check sslmode", False),
-        (asyncpg.TooManyConnectionsError("sorry, too many clients already"), "has no free connection left", True),
-        (asyncpg.ProtocolViolationError("no more connections allowed"), "has no free connection left", True),
-        (asyncpg.CannotConnectNowError("starting up"), "is starting up", True),
-        (PoolTimeout("QueuePool limit"), "all of this process's connections in use", False),
-        (TimeoutError(), "did not answer in time", True),
-        (ConnectionRefusedError(111, "Connection refused"), "could not be reached (Connection refused)", True),
-        (socket.gaierror(-2, "Name or service not known"), "could not be reached (Name or service not known)", True),
+        (
+            asyncpg.InvalidAuthorizationSpecificationError('no pg_hba.conf entry for host "::1", SSL encryption'),
+            "lets this user in from other places only; allow this host's address",
+            False,
+        ),
+        (asyncpg.InvalidCatalogNameError("no"), "has no database of that name; check the last part", False),
+        (asyncpg.ProtocolViolationError("no such database: gigs"), "has no database of that name", False),
+        (
+            ssl.SSLCertVerificationError(1, "certificate verify failed: Hostname mismatch, certificate is not valid"),
+            "do not agree on TLS: its certificate is for another host",
+            False,
+        ),
+        (UNTRUSTED, "do not agree on TLS: nothing that is trusted vouches for its certificate (unable to get", False),
+        (ssl.SSLError(1, "wrong version number"), "do not agree on TLS; check sslmode", False),
+        (ConnectionError("PostgreSQL server rejected SSL upgrade"), "it offers none; where the way to it is", False),
+        (asyncpg.TooManyConnectionsError("sorry, too many clients already"), "left; run fewer replicas, or", True),
+        (asyncpg.ProtocolViolationError("no more connections allowed"), "has no free connection left; run", True),
+        (asyncpg.InternalServerError("Max client connections reached"), "has no free connection left; run", True),
+        (
+            asyncpg.InternalServerError("MaxClientsInSessionMode: max clients reached - in Session mode"),
+            "has no free connection left for sessions; put the pooler's port for transactions (6543) into",
+            True,
+        ),
+        (asyncpg.CannotConnectNowError("starting up"), "is starting up; ring again", True),
+        (asyncpg.InternalServerError("Couldn't connect to compute node"), "is starting up; ring again", True),
+        (asyncpg.ProtocolViolationError("pgbouncer cannot connect to server"), "by its own pooler; see whether", True),
+        (faults.AllInUse(), "all of this process's connections in use; lower the concurrency", False),
+        (TimeoutError(), "did not answer in time; check host and port in MIGRATION_DATABASE_URL, or put", True),
+        (ConnectionRefusedError(111, "Connection refused"), "could not be reached (Connection refused); check", True),
+        (
+            ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 5432)"),
+            "(Connection refused) by IPv4; check host and port in MIGRATION_DATABASE_URL, or put the provider's pooled",
+            True,
+        ),
+        (
+            OSError(101, "Connect call failed ('2600:1f16::1', 5432, 0, 0)"),
+            "(Network is unreachable) by IPv6; check host and port in MIGRATION_DATABASE_URL, or put the provider's",
+            True,
+        ),
+        (
+            OSError(
+                "Multiple exceptions: [Errno 111] Connect call failed ('::1', 5432, 0, 0), "
+                "[Errno 111] Connect call failed ('127.0.0.1', 5432)"
+            ),
+            "could not be reached (Connection refused) by IPv4 and IPv6; check",
+            True,
+        ),
+        (socket.gaierror(-2, "Name or service not known"), "has a host that nobody knows (Name or service not", True),
         (ConnectionResetError(), "could not be reached (ConnectionResetError)", True),
-        (asyncpg.ConnectionDoesNotExistError("closed"), "refused the connection (ConnectionDoesNotExistError)", True),
+        (asyncpg.ConnectionDoesNotExistError("closed"), "refused the connection (closed)", True),
+        (asyncpg.InternalServerError("exceeded the\ncompute quota"), "(exceeded the compute quota)", True),
+        (asyncpg.InterfaceError("s3cr3t"), "refused the connection (InterfaceError)", True),
     ],
 )
 @pytest.mark.parametrize("wrap", [False, True])
@@ -70,6 +120,20 @@ def test_a_connection_that_could_not_be_made_is_told_in_one_sentence(
     assert told in str(found)
     assert may_help == again
     assert "s3cr3t" not in str(found)
+    assert "\n" not in str(found)
+
+
+def test_a_connection_to_a_socket_has_no_pooled_address():
+    told, _ = faults.of_connecting(FileNotFoundError(2, "No such file"), parse("postgres:///gigs?host=/run/pg"))
+
+    assert str(told).endswith("(No such file); check host and port in DATABASE_URL")
+
+
+def test_an_address_that_says_nothing_is_told_with_its_family():
+    told = faults.unanswered(parse("postgres://[2001:db8::1]/gigs"))
+
+    assert "2001:db8::1/gigs did not answer in time by IPv6;" in str(told)
+    assert str(told).endswith("or put the provider's pooled address there, which has IPv4 too")
 
 
 def test_a_bug_is_not_hidden_behind_the_network():

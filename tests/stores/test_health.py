@@ -6,7 +6,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.stores.database import Database
 from app.stores.health import SQL, HealthFacts
@@ -112,7 +111,7 @@ async def test_it_reads_few_pages_of_a_database_in_use(sql: asyncpg.Connection, 
     if analyzed:
         await sql.execute("VACUUM ANALYZE wakebell.jobs, wakebell.messages, wakebell.ticks")
 
-    statement = str(SQL["read"].compile(dialect=dialect.dialect()))
+    statement, _ = SQL["read"].driver
     [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", "{board}"))
 
     scanned = {node["Relation Name"] for node in nodes(plan["Plan"]) if node["Node Type"] == "Seq Scan"}

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
-from sqlalchemy import text
 
 from app.stores import database as stores
+from app.stores.address import parse
 from app.stores.database import Database, connect
 from app.stores.queues import Queues
+from app.stores.sql import text
 from tests.fakes.pooler import PROGRAM, pooler
 from tests.stores import (
     test_jobs,
@@ -95,8 +96,9 @@ def queues(database: Database) -> Queues:
 @pytest.fixture(autouse=True)
 def _through_the_pooler(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every connection of a store."""
-    straight = stores._engine
-    monkeypatch.setattr(stores, "_engine", lambda address: straight(replace(address, host="127.0.0.1", port=port)))
+    monkeypatch.setattr(
+        stores, "parse", lambda url, *, name: replace(parse(url, name=name), host="127.0.0.1", port=port)
+    )
     monkeypatch.setattr(test_jobs_model, "EXAMPLES", 10)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.stores import listings
 from app.stores.database import Database
@@ -200,8 +199,8 @@ async def faults(sql: asyncpg.Connection) -> list[str]:
 
 async def plan(sql: asyncpg.Connection, name: str, params: dict[str, Any]) -> dict[str, Any]:
     """As the store runs it: parameters bound, not written in."""
-    compiled = listings.SQL[name].compile(dialect=dialect.dialect())
-    arguments = [params[parameter] for parameter in compiled.positiontup or []]
+    compiled, names = listings.SQL[name].driver
+    arguments = [params[parameter] for parameter in names]
     async with sql.transaction():
         if name != "list_sources":
             await sql.execute(str(listings.BY_INDEX))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -76,25 +75,6 @@ async def test_a_version_table_without_a_version_is_a_missing_schema(database_ur
     assert await state_of(database_url) == "missing"
 
 
-async def test_six_processes_at_once_all_end_well(empty_database_url: str):
-    script = "import asyncio, sys; from app.stores.migrations import migrate; print(asyncio.run(migrate(sys.argv[1])))"
-    processes = [
-        await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-c", script, empty_database_url),
-            cwd=Path(migrations.__file__).parents[2],
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        for _ in range(6)
-    ]
-
-    told = [await process.communicate() for process in processes]
-
-    assert [(process.returncode, error) for process, (_, error) in zip(processes, told, strict=True)] == [(0, b"")] * 6
-    assert sorted(out.count(b"before=None") for out, _ in told) == [0, 0, 0, 0, 0, 1]
-
-
 async def test_a_strangers_tables_are_untouched(empty_database_url: str):
     connection = await asyncpg.connect(empty_database_url)
     try:
@@ -122,20 +102,6 @@ async def test_a_search_path_of_somebody_elses_does_not_matter(empty_database_ur
         assert await connection.fetchval("SELECT created FROM wakebell.enqueue('greet')")
     finally:
         await connection.close()
-
-
-@pytest.fixture
-async def guest_url(empty_database_url: str):
-    """The same database for a user who may connect and no more, with a `%` in the password."""
-    name = f"guest_{urlsplit(empty_database_url).path.lstrip('/')}"
-    connection = await asyncpg.connect(empty_database_url)
-    await connection.execute(f"""CREATE ROLE "{name}" LOGIN PASSWORD '50%off%(x)s'""")
-    parts = urlsplit(empty_database_url)
-    address = parts.netloc.rpartition("@")[2]
-    yield parts._replace(netloc=f"{name}:50%25off%25(x)s@{address}").geturl()
-    await connection.execute(f'DROP OWNED BY "{name}" CASCADE')
-    await connection.execute(f'DROP ROLE "{name}"')
-    await connection.close()
 
 
 async def test_a_user_who_may_create_nothing_is_told_what_to_change(guest_url: str, empty_database_url: str):
@@ -167,6 +133,53 @@ async def test_what_fails_half_way_leaves_nothing(empty_database_url: str, monke
         await migrate(empty_database_url)
 
     assert await state_of(empty_database_url) == "missing"
+
+
+async def test_one_that_failed_is_in_nobodys_way(empty_database_url: str, monkeypatch: pytest.MonkeyPatch):
+    real = migrations._script
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "_script", lambda name: real(name) + "SELECT 1 / 0;" * (name == "close.sql"))
+        patched.setattr(migrations, "PREPARE", migrations.PREPARE.replace("'120s'", "'1s'"))
+        with pytest.raises(ServiceError, match="division by zero"):
+            await migrate(empty_database_url)
+
+    connection = await asyncpg.connect(empty_database_url)
+    assert await connection.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+    await connection.close()
+    assert (await migrate(empty_database_url)).after == HEAD
+
+
+async def test_two_databases_are_migrated_by_one_process_at_once(
+    empty_database_url: str, database_url: str, sql: asyncpg.Connection
+):
+    await sql.execute("DROP SCHEMA wakebell CASCADE")
+
+    done = await asyncio.gather(*(migrate(url) for url in (empty_database_url, database_url) * 2))
+
+    assert [migrated.after for migrated in done] == [HEAD] * 4
+    assert [await state_of(url) for url in (empty_database_url, database_url)] == ["current", "current"]
+
+
+async def test_a_version_that_is_no_releases_is_told(database_url: str, sql: asyncpg.Connection):
+    await sql.execute("UPDATE wakebell.alembic_version SET version_num = '0000'")
+
+    with pytest.raises(ServiceError, match="at a version that this release knows no way from"):
+        await migrate(database_url)
+
+
+async def test_an_old_server_is_refused(empty_database_url: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(schema, "OLDEST_SERVER", 99)
+
+    with pytest.raises(ServiceError, match=r"PostgreSQL \d\d is too old: this release needs PostgreSQL 99 or newer"):
+        await migrate(empty_database_url)
+
+
+@pytest.mark.parametrize(("server", "too_old"), [(130023, True), (140000, False), (180006, False)])
+def test_servers_are_told_by_their_number(server: int, too_old: bool):  # noqa: FBT001
+    told = schema.unfit("UTF8", server)
+
+    assert (told is not None) == too_old
+    assert told is None or told.startswith("PostgreSQL 13 is too old: this release needs PostgreSQL 14 or newer;")
 
 
 async def test_a_migration_that_never_ends_is_told_of(empty_database_url: str, monkeypatch: pytest.MonkeyPatch):

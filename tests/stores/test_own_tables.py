@@ -13,7 +13,7 @@ from app.domain import own_rows
 from app.domain.bookings import Rule
 from app.domain.errors import QueryFailure
 from app.stores import own_tables
-from app.stores.database import Database, connect
+from app.stores.database import Database, connect, rows
 from app.stores.own_tables import MOST, OwnTables
 from app.stores.reminders import Asked, Reminders
 
@@ -229,7 +229,7 @@ async def test_what_a_query_leaves_behind_on_its_connection_ends_with_it(
     await sql.execute("SET lock_timeout = '10s'; SELECT pg_advisory_lock(7)")
     async with database.transaction() as first, database.transaction() as second:
         for db in (first, second):
-            assert (await db.execute(SETTING)).scalar() == "off"
+            assert [[*row.values()] for row in await rows(db, SETTING)] == [["off"]]
 
 
 async def test_a_query_that_ends_its_connection_is_a_query_that_failed(tables: OwnTables, database: Database):

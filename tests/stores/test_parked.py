@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import asyncpg
 import pytest
-from sqlalchemy.dialects.postgresql import asyncpg as dialect
 
 from app.stores import parked
 from app.stores.database import Database
@@ -47,8 +46,8 @@ async def test_however_many_there_are_it_reads_few_pages(sql: asyncpg.Connection
     if analyzed:
         await sql.execute("VACUUM ANALYZE wakebell.jobs")
 
-    statement = parked.SQL["parked"].compile(dialect=dialect.dialect())
-    params = [PARAMS[name] for name in statement.positiontup or []]
+    statement, names = parked.SQL["parked"].driver
+    params = [PARAMS[name] for name in names]
     [plan] = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *params))
 
     assert (
