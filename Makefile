@@ -32,6 +32,7 @@ soak: venv ## 50,000 jobs, eight processes, one killed every second; ARGS=--pool
 	@$(BIN)/python -m tests.soak $(ARGS)
 	@$(BIN)/python -m tests.soak.chats
 	@$(BIN)/python -m tests.soak.chats --redis
+	@$(BIN)/python -m tests.soak.quiet
 	@$(BIN)/python -m bench.fuzz --minutes 10
 
 check: venv ## format, lint, types, import contracts, workflows: all that needs no database

@@ -7,7 +7,7 @@ import sys
 from textwrap import dedent
 
 from tests.fakes.proxy import Proxy
-from tests.flow.service import Service, free_port
+from tests.flow.service import Service, free_port, until
 from tests.flow.stage import Stage
 
 # Longer lists make every start of every host slower: whatever is not needed before the first answer is imported where
@@ -40,7 +40,8 @@ async def started(stage: Stage, *, also: str = "", **environ: str) -> Service:
     port = free_port()
     script = dedent(TELLING).format(also=also)
     service = Service(stage.program(script, HOST="127.0.0.1", PORT=str(port), **environ), port)
-    await service.ready()
+    await until(service._listens, told="the service listens")
+    assert (await service.ask("GET", "/healthz")).status_code == 200
     return service
 
 

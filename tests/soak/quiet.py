@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import psutil
@@ -62,7 +63,7 @@ async def _watched(folder: Path, nursery: Nursery, seconds: float) -> int:
             stack.push_async_callback(sql.close)
             feeds, line = await stack.enter_async_context(Feeds()), await stack.enter_async_context(Line())
             stage = Stage(folder=folder, database_url=server.url, sql=sql, feeds=feeds, line=line, nursery=nursery)
-            environ = {}
+            environ: dict[str, Any] = {}
             if PROGRAM is not None:
                 environ["REDIS_URL"] = (await stack.enter_async_context(redis_server())).url
             try:
@@ -74,7 +75,7 @@ async def _watched(folder: Path, nursery: Nursery, seconds: float) -> int:
         await asyncio.to_thread(server.stop)
 
 
-async def _minute(stage: Stage, seconds: float, environ: dict[str, str]) -> int:
+async def _minute(stage: Stage, seconds: float, environ: dict[str, Any]) -> int:
     feed = stage.feeds.add("jobs", "Cook")
     service = await stage.serve(command=True, **environ)
     await service.tick()
