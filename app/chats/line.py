@@ -152,6 +152,7 @@ async def reply(answer: Answer, account: Account, http: httpx.AsyncClient) -> Re
         replied = await _by_token(answer, account, http)
         if replied is not None:
             return replied
+        await answer.still_ours()  # whoever has taken it over meanwhile has used the token up
     if answer.address is None:
         raise PermanentFailure("the reply token has run out, and LINE does not say whom a push would go to")
     response = await _push(answer, account, http)

@@ -12,7 +12,7 @@ from app.domain import textcut
 from app.domain.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime, timedelta
     from uuid import UUID
 
@@ -63,6 +63,10 @@ class Said:
     """In a group, it is said to the bot: by its name, as a reply to it, or as a command."""
 
 
+async def _unasked() -> None:
+    """Of an answer that nobody else may have taken over."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What is to be said in a thread. All of it stays the same at every try, but `waited` and `tried`."""
@@ -81,6 +85,9 @@ class Answer:
 
     tried: bool = False
     """An earlier try has begun, and may have arrived."""
+
+    still_ours: Callable[[], Awaitable[None]] = field(default=_unasked, repr=False)
+    """Raises where the answer is another process's by now: asked before a way is taken that cannot tell a repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

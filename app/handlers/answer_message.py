@@ -113,19 +113,19 @@ class _Answering:
                 await self.end("nothing to say")
                 return Settled()
             return await self._frozen(texts, fault=fault)
-        return await self._send(texts, fault=fault)
+        return await self.send(texts, fault=fault)
 
     async def _frozen(self, texts: tuple[str, ...], **told: Any) -> Outcome:
         """Sent, once it is committed that it is; with the token that came last."""
         inbound = await self._stores.freeze(self.ctx.current_job, self.inbound, texts)
-        return await dataclasses.replace(self, inbound=inbound)._send(texts, **told)
+        return await dataclasses.replace(self, inbound=inbound).send(texts, **told)
 
     async def obey(self, order: Order) -> Outcome:
         """A command, also where a person of the house has taken over. It is no talk, and not remembered."""
         texts = self.inbound.reply
         if texts is None and order != "obeyed":
             texts = await commanding.obey(order, self.inbound, self.chat, self.ctx, cut=self._cut)
-        return await self._send(texts or (), fault=None)
+        return await self.send(texts or (), fault=None)
 
     async def _hand_over(self) -> Outcome:
         """The person is told that somebody comes, and whoever hears of alerts that somebody is wanted."""
@@ -175,7 +175,8 @@ class _Answering:
         ]
         return tuple(cut[: module.MOST_TEXTS])
 
-    async def _send(self, texts: tuple[str, ...], *, fault: str | None, handing_over: bool = False) -> Outcome:
+    async def send(self, texts: tuple[str, ...], *, fault: str | None, handing_over: bool = False) -> Outcome:
+        """Say it, and write down what came of it."""
         inbound = self.inbound
         answer = chats.Answer(
             texts=texts[inbound.sent :],
@@ -184,7 +185,9 @@ class _Answering:
             retry_key=inbound.retry_key,
             waited=max(inbound.now - inbound.token_at, timedelta(0)),
             tried=inbound.replying_at is not None,
+            still_ours=self._still_ours,
         )
+        await self._still_ours()  # a machine may have been suspended since
         try:
             async with asyncio.timeout(max(self.ctx.deadline.left.total_seconds() - 1, 1)):
                 replied = await self.module.reply(answer, self.chat.account, self.ctx.http)
@@ -203,6 +206,10 @@ class _Answering:
             log.info("reply had arrived", extra={"chat": self.chat.name, "said": inbound.id})
         await self.end("replied", said=texts, fault=fault, handing_over=handing_over)
         return Settled()
+
+    async def _still_ours(self) -> None:
+        """Raises LeaseLost where another process has taken the job over."""
+        await self._stores.still_of(self.ctx.current_job)
 
     async def end(
         self, outcome: str, *, said: Sequence[str] = (), fault: str | None = None, handing_over: bool = False

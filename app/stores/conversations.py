@@ -84,6 +84,15 @@ class Conversations:
             await jobs.lock_in(db, job)
             return await freeze_in(db, inbound, texts)
 
+    async def still_of(self, job: Job) -> None:
+        """Nothing, where the job is still whose it was when it was frozen: a machine may have been suspended since.
+
+        Raises:
+            LeaseLost: the job is another one's; nothing may be sent.
+        """
+        async with self._database.transaction() as db:
+            await jobs.lock_in(db, job)
+
     async def progress(self, job: Job, inbound: Inbound, *, sent: int) -> None:
         """So many texts of the reply have arrived, and the next one has not.
 
@@ -174,8 +183,9 @@ def queue_of(chat: str) -> str:
 
 
 async def hold_in(db: Connection, inbound: Inbound) -> bool:
-    """Whether the message's conversation is there still. First in every transaction that writes of one: its row is locked
-    before messages and jobs, as `keep` does, so that none of them waits for another in a circle.
+    """Whether the message's conversation is there still: to be asked first in a transaction that writes of one.
+
+    Its row is locked before messages and jobs, as `keep` does, so that none of them waits for another in a circle.
     """
     return bool(await rows(db, SQL["hold"], {"conversation": inbound.conversation_id}))
 

@@ -132,7 +132,9 @@ async def test_what_a_process_that_slept_over_its_leases_ends_is_refused(stage: 
     assert dict(effects) == {"transaction": [2], "plain": [1, 2], "fails": [1, 2]}
 
 
-@pytest.mark.parametrize("point", ["before the reply is frozen", "after LINE has the reply"])
+@pytest.mark.parametrize(
+    "point", ["before the reply is frozen", "after the reply is frozen", "after LINE has the reply"]
+)
 async def test_a_reply_that_a_suspended_process_was_about_is_made_once(stage: Stage, point: str):
     stage.telling = CHAT
     stage.handler("echo", ECHO)
