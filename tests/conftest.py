@@ -10,7 +10,7 @@ import asyncpg
 import hypothesis
 import pytest
 
-from tests.databases import POOLER, Databases, Run, ascii_options, database, past_the_pooler, template, way_to
+from tests.databases import POOLER, Databases, Run, address, ascii_options, database, past_the_pooler, template, way_to
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -33,7 +33,7 @@ databases = Databases()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "new_database: its database must not have been used by another test")
+    config.addinivalue_line("markers", "direct: a pooler's own users, limits or connections would be in its way")
     for name in SETTINGS:
         os.environ.pop(name, None)
     if not hasattr(config, "workerinput"):
@@ -60,10 +60,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 @pytest.fixture
-async def empty_database_url() -> AsyncIterator[str]:
+async def empty_database_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A database of the test's own with nothing in it."""
     async with database("template0") as name:
-        yield way_to(name)
+        yield _way(request, name)
 
 
 @pytest.fixture
@@ -76,9 +76,8 @@ async def ascii_database_url() -> AsyncIterator[str]:
 @pytest.fixture
 async def database_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A database of the test's own with the schema of this release, empty."""
-    new = request.node.get_closest_marker("new_database") is not None
-    async with databases.one(new=new) as name:
-        yield way_to(name)
+    async with databases.one() as name:
+        yield _way(request, name)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +87,10 @@ def module_database_url() -> Iterator[str]:
         own = database(runner.run(template()))
         yield way_to(runner.run(own.__aenter__()))
         runner.run(own.__aexit__(None, None, None))
+
+
+def _way(request: pytest.FixtureRequest, name: str) -> str:
+    return address(name) if request.node.get_closest_marker("direct") else way_to(name)
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

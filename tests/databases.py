@@ -117,9 +117,9 @@ class Databases:
         self._marks: dict[str, asyncpg.Record] = {}
 
     @asynccontextmanager
-    async def one(self, *, new: bool) -> AsyncIterator[str]:
-        """The name of a clean one; where `new`, one that no test has used."""
-        name = self._clean.pop() if self._clean and not new else await self._made()
+    async def one(self) -> AsyncIterator[str]:
+        """The name of a clean one."""
+        name = self._clean.pop() if self._clean else await self._made()
         try:
             yield name
         finally:

@@ -668,6 +668,7 @@ async def test_a_snooze_in_milliseconds_is_put_off_for_a_year_at_most(service: S
     assert await sql.fetchval("SELECT run_after < now() + interval '366 days' FROM wakebell.jobs")
 
 
+@pytest.mark.direct
 async def test_handlers_transactions_leave_connections_to_the_drain(service: Service):
     await add(service, "greet", count=lanes.SLOTS)
     most = inside = 0

@@ -236,6 +236,7 @@ async def test_a_tick_that_is_told_to_stop_says_what_it_left(service: Service):
     assert summary["errors"] == ["the process was told to stop; what it had not started is still due"]
 
 
+@pytest.mark.direct
 async def test_a_tick_lets_go_of_the_database(service: Service, sql: asyncpg.Connection):
     await ring(service)
 

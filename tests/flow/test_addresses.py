@@ -45,6 +45,7 @@ async def test_what_no_driver_knows_keeps_it_from_starting(stage: Stage):
         assert "s3cr3t" not in process.log
 
 
+@pytest.mark.direct
 async def test_what_cannot_be_reached_is_answered_503_in_time_and_told(stage: Stage):
     with socket.create_server(("127.0.0.7", 0)) as hole:
         async with Proxy(stage.database_url) as way:

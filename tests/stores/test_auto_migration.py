@@ -94,6 +94,7 @@ async def test_without_it_nothing_is_brought_up(empty_database_url: str, tries: 
     assert tries == []
 
 
+@pytest.mark.direct
 async def test_one_that_is_refused_is_told_and_not_tried_again_at_once(
     guest_url: str, empty_database_url: str, tries: list[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -116,6 +117,7 @@ async def test_one_that_is_refused_is_told_and_not_tried_again_at_once(
     assert len(tries) == 2
 
 
+@pytest.mark.direct
 async def test_what_somebody_else_brings_up_meanwhile_is_seen(guest_url: str, empty_database_url: str):
     service = opened(empty_database_url, guest_url)
 

@@ -102,6 +102,7 @@ async def test_no_prepared_statement_is_left_in_the_session(database: Database):
     assert await database.fetch(text("SELECT name FROM pg_prepared_statements")) == []
 
 
+@pytest.mark.direct
 async def test_connections_end_with_the_last_who_holds_them(database: Database, sql: asyncpg.Connection):
     async with database.held():
         async with database.held():
@@ -112,6 +113,7 @@ async def test_connections_end_with_the_last_who_holds_them(database: Database, 
     await until(sql, OPEN, 0)
 
 
+@pytest.mark.direct
 async def test_connections_end_when_the_holder_fails(database: Database, sql: asyncpg.Connection):
     async def work() -> None:
         async with database.held():
@@ -123,6 +125,7 @@ async def test_connections_end_when_the_holder_fails(database: Database, sql: as
     await until(sql, OPEN, 0)
 
 
+@pytest.mark.direct
 async def test_a_database_that_was_let_go_may_be_used_again(database: Database):
     async with database.held():
         first = await pid_of(database)

@@ -41,6 +41,7 @@ def test_what_is_ignored_in_a_url_is_logged_by_name(caplog: pytest.LogCaptureFix
     assert "s3cr3t" not in repr(vars(record))
 
 
+@pytest.mark.direct
 async def test_an_unknown_role_is_told(database_url: str, at_once: None):
     parts = urlsplit(database_url)
     place = parts.netloc.rpartition("@")[2]
@@ -49,6 +50,7 @@ async def test_an_unknown_role_is_told(database_url: str, at_once: None):
         await connect(parts._replace(netloc=f"nobody_of_that_name:x@{place}").geturl()).fetch(PID)
 
 
+@pytest.mark.direct
 async def test_an_unknown_database_is_told(database_url: str, at_once: None):
     with pytest.raises(DatabaseUnavailable, match="has no database of that name"):
         await connect(urlsplit(database_url)._replace(path="/no_such_database").geturl()).fetch(PID)

@@ -106,6 +106,7 @@ async def test_sqlalchemys_session_is_as_good(database_url: str, role: str, coun
     assert await counted() == ((1, 1) if commits else (0, 0))
 
 
+@pytest.mark.direct
 @pytest.mark.parametrize(("ends", "left"), [("COMMIT", (1, 1)), ("ROLLBACK", (0, 0))])
 async def test_psql_is_as_good(database_url: str, role: str, counted: Counted, ends: str, left: tuple[int, int]):
     program = shutil.which("psql") or str(postgres.programs() / "psql")

@@ -215,6 +215,7 @@ async def test_starts_without_a_zone_are_refused_with_the_remedy(tables: OwnTabl
         await tables.due(query, RULES)
 
 
+@pytest.mark.direct
 async def test_what_a_query_leaves_behind_on_its_connection_ends_with_it(
     tables: OwnTables, database: Database, sql: asyncpg.Connection
 ):
@@ -300,10 +301,11 @@ async def test_a_query_that_takes_too_long_is_cut(
         await tables.due("SELECT id AS ref, begins AS starts_at FROM shop.visits, pg_sleep(9)", RULES)
 
 
+@pytest.mark.direct
 async def test_a_table_that_may_not_be_read_is_told_with_the_remedy(
     tables: OwnTables, database_url: str, sql: asyncpg.Connection
 ):
-    role = f"reader_{database_url.rpartition('/')[2]}"[:60]
+    role = f"reader_{urlsplit(database_url).path.lstrip('/')}"
     await sql.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'")
     try:
         stranger = connect(urlsplit(database_url)._replace(netloc=netloc(database_url, role)).geturl())

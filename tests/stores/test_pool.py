@@ -75,6 +75,7 @@ async def test_a_connection_that_slept_is_asked_before_it_is_used(database: Data
         assert await pid_of(database) == pid
 
 
+@pytest.mark.direct
 async def test_a_connection_that_is_dead_without_a_word_is_given_up_soon(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -114,6 +115,7 @@ async def test_handlers_and_stores_share_the_same_connections(database: Database
         assert database.pool.open == 1
 
 
+@pytest.mark.direct
 async def test_a_connection_lent_to_strangers_is_not_used_again(database: Database):
     async with database.held():
         async with database.apart() as db:
