@@ -356,4 +356,4 @@ def test_every_action_is_pinned_and_every_job_is_limited(path: Path):
 
 
 def test_the_checks_run_the_same_command_as_everybody():
-    assert "- run: bash .ci/run\n" in (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    assert '- run: bash .ci/run "$TARGET"\n' in (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
