@@ -176,14 +176,13 @@ async def _asked(runnable: Any, payload: Any, ctx: Context) -> Any:
             return await (in_thread(handle, payload, own) if runnable.threaded else handle(payload, own))
     except (Failure, DatabaseUnavailable):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a bug, whatever it is, and told below
         if bound.expired():
             raise TemporaryFailure(f"handler {runnable.type} took longer than {seconds:g} s") from None
         # Its words may be somebody's, and so may those of what it came from: only where it happened is told.
         places = "".join(traceback.format_tb(error.__traceback__))
-        log.error(
-            "chat handler crashed", extra={"type": runnable.type, "error": type(error).__name__, "traceback": places}
-        )  # noqa: TRY400
+        told = {"type": runnable.type, "error": type(error).__name__, "traceback": places}
+        log.error("chat handler crashed", extra=told)  # noqa: TRY400 - as above
         raise TemporaryFailure(f"handler {runnable.type} crashed ({type(error).__name__})") from None
 
 

@@ -127,8 +127,11 @@ def _shape(text: str) -> tuple[str, ...]:
 
 
 async def _counted(inbound: Inbound, person: str, ctx: Context) -> Inbound:
-    """Before it is looked at: two guesses at once are two. One too many is an ordinary text, right or wrong, so that no
-    answer tells; and since it may be the invitation, it is not remembered."""
+    """Before it is looked at: two guesses at once are two.
+
+    One too many is an ordinary text, right or wrong, so that no answer tells; and since it may be the invitation, it is
+    not remembered.
+    """
     if await ctx.stores.watches.guess(inbound.chat, person, said=inbound.id) <= GUESSES_A_DAY:
         return inbound
     return dataclasses.replace(inbound, fleeting=True)

@@ -36,8 +36,8 @@ TRANSACTIONS = 4
 
 
 SETTLING_SECONDS = 10.0
-"""What goes on after an answer has so long from the order to stop on: jobs have 8 seconds, and a host has patience for 30,
-of which requests that are running may take 20."""
+"""What goes on after an answer has so long from the order to stop on: jobs have 8 seconds, and a host has patience for
+30, of which requests that are running may take 20."""
 
 CUTTING_SECONDS = 1.0
 """And then so long to let go."""
@@ -145,7 +145,7 @@ class Service:
         task.add_done_callback(self.afterwards.discard)
 
     async def settle(self) -> None:
-        """Wait for what goes on, for a while: before the process ends. What is cut off is done by whoever comes next."""
+        """Wait for what goes on, for a while: the process ends. What is cut off is done by whoever comes next."""
         ends = time.monotonic() + max(SETTLING_SECONDS - self.stopping.seconds, CUTTING_SECONDS)
         while self.afterwards and (left := max(ends - time.monotonic(), 0)):
             await asyncio.wait(self.afterwards, timeout=left)

@@ -95,7 +95,7 @@ async def _take_over(service: Service, chat: ChatSettings, said: Sequence[Said])
 
 
 async def _reach(service: Service, chat: ChatSettings, said: Said) -> None:
-    """Somebody has blocked the bot, or does so no more. What the provider dates last counts, in whatever order it comes.
+    """Somebody has blocked the bot, or does so no more. What the provider dates last counts, whenever it comes.
 
     Another replica may have kept a later one and heeded it before we heeded ours: so it is looked at once more.
     """

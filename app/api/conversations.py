@@ -14,7 +14,7 @@ from app.api.bodies import storable
 from app.api.cursors import MOST_ID, PageQuery, answer
 from app.api.deps import HeldStores, the_service
 from app.api.errors import Problem
-from app.context import Service  # noqa: TC001 - FastAPI reads the annotations
+from app.context import Service
 from app.domain.errors import MemoryUnavailable
 
 if TYPE_CHECKING:

@@ -110,6 +110,6 @@ def newest(turns: Sequence[Turn], *, most: int) -> tuple[Turn, ...]:
 
 
 def remembered(turns: Sequence[Turn], *, now: datetime, keep: timedelta, most: int) -> tuple[Turn, ...]:
-    """The last of what either memory has, oldest first; none once so long was nothing said: all is forgotten at once."""
+    """The last of what either memory has, oldest first; none once nothing was said for so long: all goes at once."""
     told = sorted(turns, key=lambda turn: turn.at)  # stable: what was remembered at one instant stays as it was
     return newest(told, most=most) if told and told[-1].at > now - keep else ()

@@ -15,8 +15,9 @@ import pytest
 import respx
 from redis.asyncio import Redis
 
-from app import main, settings, tick
+from app import main, settings, talking, tick
 from app.context import Service
+from app.domain.chats import Said
 from app.domain.errors import DatabaseUnavailable
 from app.stores.reach import Reach
 from tests.api.chatting import NOK, NURSE, event, line, said, signed
@@ -189,7 +190,7 @@ class TestAModel:
             (httpx.ReadTimeout("too long"), 3),
         ],
     )
-    async def test_one_that_fails_is_not_asked_without_end(
+    async def test_one_that_fails_is_not_asked_without_end(  # noqa: PLR0917 - fixtures
         self,
         client: httpx.AsyncClient,
         service: Service,
@@ -324,6 +325,19 @@ async def test_what_is_answered_needs_no_database_where_redis_knows_it(
     assert (answer.status_code, provider["reply"].call_count) == (200, 1)
 
 
+@pytest.mark.parametrize("memory", ["postgres"], indirect=True)
+async def test_what_staff_say_is_remembered_by_the_clock_of_the_database(service: Service, sql: asyncpg.Connection):
+    told = Said(id="e1", kind="staff", conversation="bot:U1", address="U1", text="I am here")
+    await talking.hear(service, service.settings.chats["clinic"], [told])
+    await service.stores.database.dispose()
+
+    exact = (
+        "SELECT c.paused_until - interval '12 hours' = t.said_at "
+        "FROM wakebell.conversations AS c JOIN wakebell.turns AS t ON t.conversation_id = c.id"
+    )
+    assert await sql.fetchval(exact)
+
+
 class TestLookingAtThem:
     """Who is talked with; a pause that ends early; a person who is forgotten."""
 
@@ -406,7 +420,7 @@ class TestLookingAtThem:
 
 
 @pytest.mark.parametrize("memory", ["redis"], indirect=True)
-async def test_nothing_is_forgotten_while_redis_is_away(
+async def test_nothing_is_forgotten_while_redis_is_away(  # noqa: PLR0917 - fixtures
     client: httpx.AsyncClient,
     service: Service,
     provider: respx.MockRouter,

@@ -183,7 +183,7 @@ class _Run:
             with suppress(TimeoutError):
                 async with asyncio.timeout(GIVEN_UP_SECONDS + self._size.people * self._size.messages / 5):
                     await asyncio.gather(*(self._person(http, person) for person in range(self._size.people)))
-                    while len(self._answers()) < self._size.people * self._size.messages:  # noqa: ASYNC110 - others'
+                    while len(self._answered()) < self._size.people * self._size.messages:  # noqa: ASYNC110 - others'
                         await asyncio.sleep(0.1)
         self._judge(time.monotonic() - begun)
         return self._found
@@ -257,6 +257,9 @@ class _Run:
         texts = [text for reply in self._line.replies.values() for text in reply.texts]
         texts += [text for push in self._line.accepted.values() for text in push.texts]
         return [json.loads(text) for text in texts]
+
+    def _answered(self) -> set[str]:
+        return {answer["to"] for answer in self._answers()}
 
     def _judge(self, seconds: float) -> None:
         answers = self._answers()

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from app.domain.chats import Said
+from app.domain.chats import Kind, Said
 from app.domain.conversations import Inbound, Turn
 from app.domain.jobs import Job
 from app.settings import Retention
@@ -32,7 +32,7 @@ def conversations(database: Database) -> Conversations:
     return Conversations(database)
 
 
-def said(number: int, key: str = "bot:U1", *, kind: str = "message", token: str | None = None) -> Said:
+def said(number: int, key: str = "bot:U1", *, kind: Kind = "message", token: str | None = None) -> Said:
     at = datetime(2026, 12, 1, tzinfo=UTC) + timedelta(seconds=number)
     return Said(
         id=f"e{number}",
@@ -42,7 +42,7 @@ def said(number: int, key: str = "bot:U1", *, kind: str = "message", token: str 
         person="U1",
         text="hello",
         at=at,
-        reply_token=token,  # type: ignore[arg-type]
+        reply_token=token,
     )
 
 
@@ -136,45 +136,84 @@ async def several(url: str, count: int) -> AsyncIterator[list[Database]]:
             await database.dispose()
 
 
+KEYS = [f"bot:U{number}" for number in range(4)]
+NUMBERS = itertools.count(1000)
+ROUNDS = 6
+
+
+async def deliver(database: Database, order: int) -> None:
+    for _ in range(ROUNDS):
+        given = [said(next(NUMBERS), key, token="t") for key in KEYS[::order]]
+        await Conversations(database).keep("line", given)
+        await Conversations(database).keep("line", given[::-1])
+
+
+async def reply(database: Database) -> None:
+    own = Conversations(database)
+    for _ in range(ROUNDS):
+        for job in await claimed(database):
+            inbound = await own.read(job.payload["said"], most=12)
+            if inbound is None:
+                await Jobs(database).finish(job, "cancelled")
+                continue
+            await own.freeze(job, inbound, ["hello"])
+            turn = Turn(mark=inbound.event_id, side="person", text="hello", at=inbound.now)
+            await own.answer(job, inbound, "replied", turns=[turn], most=2, pause=timedelta(seconds=1))
+
+
+async def pause(database: Database, order: int) -> None:
+    own = Conversations(database)
+    for _ in range(ROUNDS):
+        now = await own.pause("line", KEYS[::order], wait=timedelta(seconds=1))
+        if now is not None:
+            turn = Turn(mark=f"s{next(NUMBERS)}", side="staff", text="a", at=now)
+            await own.remember("line", KEYS[0], [turn], most=2)
+        await own.prune(keep=timedelta(0), most=1)
+
+
+async def forget(database: Database) -> None:
+    for _ in range(ROUNDS):
+        for row in (await Talks(database).list(limit=2)).rows:
+            await Talks(database).forget(row.id, kind="line")
+
+
 async def test_keeping_answering_pausing_and_forgetting_at_once_never_deadlock(
     database_url: str, sql: asyncpg.Connection
 ):
-    keys = [f"bot:U{number}" for number in range(4)]
-    numbers = itertools.count()
-
-    async def deliver(database: Database, order: int) -> None:
-        for _ in range(6):
-            given = [said(next(numbers), key, token="t") for key in keys[::order]]
-            await Conversations(database).keep("line", given)
-            await Conversations(database).keep("line", given[::-1])
-
-    async def reply(database: Database) -> None:
-        own = Conversations(database)
-        for _ in range(6):
-            for job in await claimed(database):
-                inbound = await own.read(job.payload["said"], most=12)
-                if inbound is None:
-                    await Jobs(database).finish(job, "cancelled")
-                    continue
-                await own.freeze(job, inbound, ["hello"])
-                turn = Turn(mark=inbound.event_id, side="person", text="hello", at=inbound.now)
-                await own.answer(job, inbound, "replied", turns=[turn], most=2, pause=timedelta(seconds=1))
-
-    async def pause(database: Database, order: int) -> None:
-        for _ in range(6):
-            await Conversations(database).pause("line", keys[::order], wait=timedelta(seconds=1))
-            await Conversations(database).remember(
-                "line", keys[0], [Turn(mark=f"s{next(numbers)}", side="staff", text="a", at=datetime.now(UTC))], most=2
-            )
-            await Conversations(database).prune(keep=timedelta(0), most=1)
-
-    async def forget(database: Database) -> None:
-        for _ in range(5):
-            for row in (await Talks(database).list(limit=2)).rows:
-                await Talks(database).forget(row.id, kind="line")
-
     async with several(database_url, 7) as (a, b, c, d, e, f, g):
         await asyncio.gather(deliver(a, 1), deliver(b, -1), reply(c), reply(d), pause(e, 1), pause(f, -1), forget(g))
 
     await sql.execute("SELECT pg_stat_force_next_flush()")
     assert await sql.fetchval("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0
+
+
+async def waiting(sql: asyncpg.Connection, count: int) -> None:
+    """Until so many stand behind somebody's lock."""
+    held_up = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with asyncio.timeout(30):
+        while await sql.fetchval(held_up) < count:
+            pass
+
+
+async def test_a_message_that_comes_while_the_one_before_is_claimed_and_answered_is_kept(
+    conversations: Conversations, database: Database, database_url: str, sql: asyncpg.Connection
+):
+    await conversations.keep("line", [said(1)])
+    await sql.execute("UPDATE wakebell.jobs SET run_after = now() + interval '1 hour'")
+    other = await asyncpg.connect(database_url)
+    held = other.transaction()
+    await held.start()
+    await other.execute("SELECT FROM wakebell.conversations FOR UPDATE")
+    kept = asyncio.create_task(conversations.keep("line", [said(2)]))  # it has seen a job that waits for its next try
+    await waiting(sql, 1)
+    await sql.execute("UPDATE wakebell.jobs SET run_after = now()")
+    [job] = await claimed(database)
+    inbound = await read(conversations, job)
+    answered = asyncio.create_task(conversations.answer(job, inbound, "replied", most=12))
+    await waiting(sql, 2)
+
+    await held.rollback()
+    await asyncio.gather(kept, answered)
+
+    assert await sql.fetchval("SELECT array_agg(outcome ORDER BY id) FROM wakebell.said") == ["replied", None]
+    await other.close()
