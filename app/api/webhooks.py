@@ -90,8 +90,8 @@ async def take_delivery(
 ) -> JSONResponse:
     """Keep what was said, each event once, and answer it: in this request where the provider waits for so long.
 
-    200 once it is kept; 503 with `Retry-After` when the database cannot be reached, and nothing is kept. What is known to
-    be answered needs no database.
+    200 once it is kept; 503 with `Retry-After` when the database cannot be reached, and nothing is kept. What is known
+    to be answered needs no database.
     """
     async with service.stores.database.held():
         waiting = bool(events) and await talking.hear(service, chat, events)
