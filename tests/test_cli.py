@@ -14,6 +14,7 @@ import pytest
 from app import __version__, cli, tick
 from app.stores.schema import HEAD
 from tests.fakes import loggers
+from tests.flow.service import free_port
 
 COMMANDS = ("serve", "dev", "tick", "migrate", "preview", "send-test", "check")
 ROOT = Path(__file__).parent.parent
@@ -235,6 +236,7 @@ def test_serving_without_a_secret_is_refused(
     with_database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.delenv("CRON_SECRET")
+    monkeypatch.setenv("PORT", str(free_port()))
 
     assert cli.main(["serve"]) == 1
     assert capsys.readouterr().err.startswith("CRON_SECRET: is not set")

@@ -62,7 +62,15 @@ class Stage:
 
     @property
     def environ(self) -> dict[str, str]:
-        return {"DATABASE_URL": self.database_url, "LINE_TOKEN": TOKEN, "LINE_USER": USER, "CRON_SECRET": SECRET}
+        return {
+            "DATABASE_URL": self.database_url,
+            "LINE_TOKEN": TOKEN,
+            "LINE_USER": USER,
+            "CRON_SECRET": SECRET,
+            # Also for who is to fail: the port is bound before the configuration is read, and the usual one may be in use.
+            "HOST": "127.0.0.1",
+            "PORT": str(free_port()),
+        }
 
     async def serve(
         self, *, die_at: str | int | None = None, command: bool = False, clocks: Clocks | None = None, **environ: str

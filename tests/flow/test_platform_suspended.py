@@ -182,14 +182,17 @@ async def test_every_socket_may_be_dead_when_it_wakes_between_requests_or_amid_o
     stage.handler("echo", ECHO)
     stage.handler("stands_still", STANDS_STILL)
     feed = stage.feeds.add("jobs", "Old")
-    service = await stage.serve(REDIS_URL=memory.url)
+    clocks = Clocks(stage.folder / "clocks")
+    service = await stage.serve(clocks=clocks, REDIS_URL=memory.url)
     await service.tick()
     assert (await service.ask("POST", "/api/webhooks/clinic", **delivery(1, "hello"))).status_code == 200
 
     await until(memory.has_no_client, told="connections end with their request")
+    later = iter((10, 20))
 
     async def all_is_new() -> None:
-        """Both servers are others by now, and PostgreSQL has cut off whoever was connected."""
+        """Both servers are others by now, PostgreSQL has cut off whoever was connected, and it is later."""
+        clocks.set(wall=timedelta(seconds=next(later)))
         way.kill()
         memory.kill()
         await stage.sql.execute(CUT_OFF)

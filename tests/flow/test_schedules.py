@@ -39,7 +39,7 @@ async def passed(stage: Stage, **time: float) -> None:
     await stage.until_at_rest()
     await stage.sql.execute(
         "UPDATE wakebell.schedules SET anchor_at = anchor_at - $1::interval, next_at = next_at - $1::interval, "
-        "last_slot = last_slot - $1::interval",
+        "last_slot = last_slot - $1::interval, configured_at = configured_at - $1::interval",
         timedelta(**time),
     )
 
