@@ -199,7 +199,7 @@ def _schema(state: SchemaState, *, auto: bool = False) -> Finding:
         return ok("it is a newer release's, which serves this one too", name="schema")
     found = "it is an older release's" if state == "behind" else "there is none"
     if auto:
-        return warn(found, "AUTO_MIGRATE brings it up with the next request", name="schema")
+        return warn(found, "AUTO_MIGRATE brings it up when the service starts, or with the next request", name="schema")
     return fail(found, "run `wakebell migrate`", name="schema")
 
 

@@ -133,16 +133,24 @@ class _Answering:
         return await self._frozen(texts, fault=None, handing_over=True)
 
     async def _reply(self) -> Reply:
-        """With the polite text where no other can be made, once the last try has come."""
+        """With the polite text where no other can be made, once the last try has come or a person is asked for."""
         await self._show_typing()
         try:
             return await answering.make(self.inbound, await self._turns(), self.chat, self.ctx)
         except (Failure, DatabaseUnavailable) as failure:
-            if self.ctx.current_job.last_attempt:
+            if self.ctx.current_job.last_attempt or await self._person_is_waited_for():
                 return answering.polite(self.chat, fault=str(failure))
             if isinstance(failure, TemporaryFailure) and failure.retry_after is not None:
                 failure.retry_after = min(failure.retry_after, RETRY[-1])  # a person waits
             raise
+
+    async def _person_is_waited_for(self) -> bool:
+        """Whether a later message asks for one: it stands in line behind this one, and must not wait for its tries."""
+        try:
+            later = await self._stores.waiting(self.inbound)
+        except DatabaseUnavailable:
+            return False
+        return any(chatwords.asks_for_person(text, self.chat.handover) for text in later)
 
     async def _show_typing(self) -> None:
         if self.inbound.address is None or (self.chat.model is None and self.chat.job is None):

@@ -71,6 +71,11 @@ class Conversations:
         found = await self._database.fetch(SQL["read"], {"id": said, "most": most})
         return _inbound(found[0]) if found else None
 
+    async def waiting(self, inbound: Inbound) -> list[str]:
+        """What was said after this message and waits for its reply, the first twenty."""
+        params = {"conversation": inbound.conversation_id, "id": inbound.id}
+        return [row["text"] for row in await self._database.fetch(SQL["waiting"], params)]
+
     async def freeze(self, job: Job, inbound: Inbound, texts: Sequence[str]) -> Inbound:
         """Commit the reply and that it is being sent, before it is.
 

@@ -117,6 +117,13 @@ FROM wakebell.said AS s
 JOIN wakebell.conversations AS c ON c.id = s.conversation_id
 WHERE s.id = CAST(:id AS bigint);
 
+-- name: waiting
+-- What was said in the conversation after this message and waits for it.
+SELECT s.text FROM wakebell.said AS s
+WHERE s.conversation_id = CAST(:conversation AS bigint) AND s.id > CAST(:id AS bigint) AND s.answered_at IS NULL
+    AND s.kind = 'message'
+ORDER BY s.id LIMIT 20;
+
 -- name: freeze
 -- The reply as it will be sent, whoever sends it, and the token that it is sent with; the first one that was made stays.
 UPDATE wakebell.said SET reply = coalesce(reply, CAST(CAST(:reply AS text) AS jsonb)), replying_at = coalesce(replying_at, now())

@@ -313,6 +313,18 @@ async def test_a_job_may_be_asked_later(
     )
 
 
+async def test_who_asks_for_a_person_waits_for_no_reply_that_cannot_be_made(
+    client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
+):
+    await line(client, service, event(1, "crash"))
+    assert provider["reply"].call_count == 0
+
+    await line(client, service, event(2, "can I talk to a human?"))
+
+    assert [texts[0][:9] for texts in said(provider["reply"])] == ["Thank you", "I am pass"]
+    assert await sql.fetchval("SELECT count(*) FROM wakebell.jobs WHERE status = 'pending'") == 0
+
+
 async def test_a_person_who_asks_for_one_of_the_house_is_left_to_them(
     client: httpx.AsyncClient, service: Service, provider: respx.MockRouter, sql: asyncpg.Connection
 ):

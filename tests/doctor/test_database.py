@@ -98,7 +98,10 @@ def test_each_state_of_the_schema_is_told(state: SchemaState, status: Status, wo
 def test_a_schema_that_brings_itself_up_is_no_fault():
     found = looked._schema("behind", auto=True)
 
-    assert (found.status, found.change) == ("warn", "AUTO_MIGRATE brings it up with the next request")
+    assert (found.status, found.change) == (
+        "warn",
+        "AUTO_MIGRATE brings it up when the service starts, or with the next request",
+    )
 
 
 TABLES = tuple(f"wakebell.t{number}" for number in range(5))

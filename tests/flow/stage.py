@@ -67,7 +67,7 @@ class Stage:
             "LINE_TOKEN": TOKEN,
             "LINE_USER": USER,
             "CRON_SECRET": SECRET,
-            # Also for who is to fail: the port is bound before the configuration is read, and the usual one may be in use.
+            # Also for who is to fail: the port is bound before the rest is read, and the usual one may be in use.
             "HOST": "127.0.0.1",
             "PORT": str(free_port()),
         }

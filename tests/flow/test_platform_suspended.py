@@ -187,6 +187,8 @@ async def test_every_socket_may_be_dead_when_it_wakes_between_requests_or_amid_o
     await service.tick()
     assert (await service.ask("POST", "/api/webhooks/clinic", **delivery(1, "hello"))).status_code == 200
 
+    await until(lambda: len(stage.line.replies) == 1, told="LINE is answered at once, and the person after it")
+    await stage.until_at_rest()
     await until(memory.has_no_client, told="connections end with their request")
     later = iter((10, 20))
 
@@ -206,6 +208,9 @@ async def test_every_socket_may_be_dead_when_it_wakes_between_requests_or_amid_o
     await stage.make_due()
     between = await service.tick()
     again = await service.ask("POST", "/api/webhooks/clinic", **delivery(2, "me again"))
+
+    await until(lambda: len(stage.line.replies) == 2, told="the second is answered as well")
+    await stage.until_at_rest()
 
     await stage.enqueue("stands_still")
     ringing = asyncio.create_task(service.ring())
