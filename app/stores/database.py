@@ -19,7 +19,7 @@ import asyncpg
 from app.domain.errors import DatabaseUnavailable
 from app.stores import faults
 from app.stores.address import parse
-from app.stores.pool import Pool
+from app.stores.pool import FAULTS, Pool
 from app.stores.sql import Statement, text
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ TIMEOUTS = text(
 )
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-
-FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-"""What a statement may end with."""
 
 
 class Connection:
@@ -130,7 +127,7 @@ class Database:
                 yield Connection(driver)
             except Exception:
                 if not driver.is_closed():
-                    await driver.execute("ROLLBACK")
+                    await _rolled_back(driver)
                 raise
             await driver.execute("COMMIT")
 
@@ -194,7 +191,7 @@ class Database:
         connection = await self._engine.execution_options(isolation_level=isolation).connect()
         try:
             yield connection
-        except (DBAPIError, OSError, TimeoutError) as error:
+        except (DBAPIError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
             raise faults.translated(error, self.address) from error
         finally:
             await asyncio.shield(alchemy.ended(connection, once=once))
@@ -259,6 +256,14 @@ async def rows(
     from app.stores import alchemy  # noqa: PLC0415 - it is there already: the connection is SQLAlchemy's
 
     return await alchemy.rows(connection, statement, params)
+
+
+async def _rolled_back(driver: Any) -> None:
+    """Where that fails, what has failed before is what is to be told; the pool takes no connection that is in one."""
+    try:
+        await driver.execute("ROLLBACK")
+    except FAULTS:
+        driver.terminate()
 
 
 async def _asked(driver: Any, statement: Statement, params: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -194,7 +194,7 @@ class Examination:
             await connection.rollback()
             try:
                 yield (await connection.get_raw_connection()).driver_connection
-            except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
                 told = f"the database {self._database.address.shown} broke off while it was looked at"
                 raise DatabaseUnavailable(f"{told} ({type(error).__name__}); try again") from error
 

@@ -201,7 +201,7 @@ def translated(error: Exception, address: Address) -> Exception:
     lost = isinstance(error, OSError | TimeoutError) or getattr(error, "connection_invalidated", False)  # SQLAlchemy's
     if lost or state in PASSING_STATES:
         return _told(address, "broke the connection or did not answer in time")
-    passing = isinstance(cause, OSError | TimeoutError | asyncpg.InterfaceError)
+    passing = isinstance(cause, OSError | TimeoutError | asyncpg.InterfaceError | asyncpg.InternalClientError)
     return _told(address, "broke the connection") if passing and not isinstance(cause, ValueError) else error
 
 

@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 
 MOST = 6
 
+FAULTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+"""What a statement may end with; the third where the driver loses count over a connection that is lost."""
+
 FRESH_SECONDS = 1.0
 """A connection that was used so lately, and was not seen to be closed, is believed to live."""
 
@@ -109,7 +112,7 @@ async def _answers(connection: Any) -> bool:
         async with asyncio.timeout(PING_SECONDS):
             await connection.execute("SELECT 1")
         alive = True
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except FAULTS:
         pass
     finally:
         if not alive:
@@ -120,7 +123,7 @@ async def _answers(connection: Any) -> bool:
 async def _end(connection: Any) -> None:
     try:
         await connection.close(timeout=CLOSE_SECONDS)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except FAULTS:
         log.debug("a broken connection was dropped")
     finally:
         if not connection.is_closed():

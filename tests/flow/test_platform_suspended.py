@@ -144,6 +144,7 @@ async def test_a_reply_that_a_suspended_process_was_about_is_made_once(stage: St
     again = await awake.ask("POST", "/api/webhooks/clinic", **delivery(1, "hello", again=True))
     await stage.end_leases()
     await awake.tick()
+    await until(lambda: len(stage.line.replies) == 1, told="somebody has answered")
 
     sleeper.process.resume()
 

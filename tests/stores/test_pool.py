@@ -123,3 +123,24 @@ async def test_a_connection_lent_to_strangers_is_not_used_again(database: Databa
 
         assert database.pool.open == 0
         assert await pid_of(database) != inside["pid"]
+
+
+async def test_a_driver_that_loses_count_over_a_lost_connection_is_told_as_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+):
+    first = await pid_of(database)
+
+    async def confused(*_: object, **__: object) -> None:
+        raise asyncpg.InternalClientError("cannot switch to state 11; another operation (2) is in progress")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(asyncpg.Connection, "fetch", confused)
+        with pytest.raises(DatabaseUnavailable, match="broke the connection"):
+            await database.fetch(PID)
+        broken.setattr(asyncpg.Connection, "execute", confused)
+        with pytest.raises(DatabaseUnavailable, match="broke the connection"):
+            async with database.transaction() as db:
+                await db.execute(PID)
+
+    assert await pid_of(database) != first
+    assert database.pool.open == 1
